@@ -63,6 +63,8 @@ export const STEP_SHAPES = {
       kind: z.enum(Object.keys(EVENT_KINDS) as [HistoryEventKind, ...HistoryEventKind[]]),
       kept: count.optional(),
       missing: count.optional(),
+      keptFrom: count.optional(),
+      gone: z.array(count).optional(),
       detail: text.optional(),
     })
     .optional(),

@@ -49,6 +49,10 @@ export interface HistoryEvent {
   readonly kept?: number;
   /** Number of known entries that the harness no longer sends. */
   readonly missing?: number;
+  /** The first step behind a compaction's summary that the harness still sends. */
+  readonly keptFrom?: number;
+  /** Steps that the harness no longer sends: without `detail` only the results of their calls. */
+  readonly gone?: readonly number[];
   /**
    * The harness's own words, such as the summary of a compaction or the name of the other session.
    */
@@ -129,7 +133,10 @@ export interface Step {
    * A change to the harness's own history before this step. A step may consist of an event alone.
    */
   readonly event?: HistoryEvent;
-  /** For a call, the files that could not be indexed as reported, with the reason. */
+  /**
+   * For a call, the files that could not be indexed as reported, with the reason, and those whose
+   * lines changed without a recorded call.
+   */
   readonly notes?: readonly string[];
   /**
    * The author of a set change that was not made by the agent, its harness or auto-collapse. Such a

@@ -25,21 +25,29 @@ const linesText = ({ lines }: FileCalls[number]): string =>
 const byCall = (strip: Strip | undefined, step: number): string =>
   strip === undefined ? '' : ` at call ${counted(makerOf(strip, step))}`;
 
-/** Describes which part of a version was read, and when: `read in part: lines 1–60 at call 4`. */
-export function recordedPart(
-  version: LoggedVersion,
-  { later, calls, strip }: { later: LoggedVersion | undefined; calls: FileCalls; strip: Strip | undefined },
-): string {
-  if (version.state !== 'stub') return VERSION_STATES[version.state];
+/** The calls of a session in a stretch of time. */
+interface Stretch {
+  readonly since: string;
+  readonly until: string | undefined;
+  readonly calls: FileCalls;
+  readonly strip: Strip | undefined;
+}
+
+/** Says which parts of a file were read, and when: `read in part: lines 1–60 at call 4`. */
+export function partsRead({ since, until, calls, strip }: Stretch): string {
   const parts = calls.filter(
     ({ lines, effect, at }) =>
-      lines !== null && effect === 'read' && at >= version.valid_time && (later === undefined || at < later.valid_time),
+      lines !== null && effect === 'read' && at >= since && (until === undefined || at < until),
   );
-  if (parts.length === 0) return VERSION_STATES.stub;
+  if (parts.length === 0) return '';
   const named = parts.map((part) => `${linesText(part)}${byCall(strip, part.step)}`);
   const more = named.length > MOST_PARTS ? ` and ${counted(named.length - MOST_PARTS)} more` : '';
   return `read in part:${named.slice(0, MOST_PARTS).join(',')}${more}`;
 }
+
+/** Says what is recorded of a version's text. */
+export const recordedPart = ({ state, valid_time: since }: LoggedVersion, stretch: Omit<Stretch, 'since'>): string =>
+  (state === 'stub' && partsRead({ since, ...stretch })) || VERSION_STATES[state];
 
 /**
  * Lists the calls of this session that named the file, including calls that recorded no version.

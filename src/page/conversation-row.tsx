@@ -168,14 +168,15 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
 }
 
 function Message({ row }: { readonly row: RowOf<'message'> }) {
-  const { role, text, usage, is_uncounted: isUncounted, cost, call, step } = row;
+  const { role, text, usage, is_uncounted: isUncounted, cost, call, step, inherited } = row;
   const strip = useSessionStrip();
   const there = strip.state === 'there' ? strip.value : undefined;
   const number = there === undefined ? call : makerOf(there, step);
   return (
-    <div class={`entry message ${role}`}>
+    <div class={`entry message ${role === 'parent' ? 'user' : role}`}>
       <div class="message-head">
         <strong>{oneLine(speaker(role))}</strong>
+        {inherited && <span class="soft">in the parent session</span>}
         <span class="soft">
           {call !== null && number !== null && (
             <a href={from('request', { step: requestOf(there, step) })}>call {counted(number)}</a>
@@ -190,7 +191,7 @@ function Message({ row }: { readonly row: RowOf<'message'> }) {
         <span class="spread" />
         <CopyButton text={() => text} />
       </div>
-      <Prose text={text} lines={role === 'user' || role === 'assistant' ? undefined : FOLDED_LINES} />
+      <Prose text={text} lines={/^(?:system|harness)$/.test(role) ? FOLDED_LINES : undefined} />
     </div>
   );
 }
@@ -228,7 +229,11 @@ export function shownRow(row: ConversationRow): ComponentChildren {
     case 'turn':
       return (
         <h2 class="turn-head">
-          Turn {row.turn} <small>{localTime(row.at)}</small>
+          Turn {row.turn}{' '}
+          <small>
+            {localTime(row.at)}
+            {row.inherited && ', in the parent session'}
+          </small>
         </h2>
       );
     case 'message':

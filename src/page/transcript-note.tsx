@@ -1,5 +1,7 @@
 import { isServed, useAnswer } from './ask.js';
+import { useSessionStrip } from './calls.js';
 import type { Sessions, Strip } from './wire.js';
+import { plural } from './words.js';
 
 /**
  * Returns whether an agent continues a session with its own requests, so that only its transcript
@@ -28,11 +30,14 @@ export function NoVerbs() {
 
 /** Explains which parts of the requests a transcript lacks. */
 export function TranscriptNote() {
+  const strip = useSessionStrip();
+  const texts = strip.state === 'there' ? strip.value.reasoning : 0;
   return (
     <div class="verdict warn" role="note">
       These are the requests as the agent's transcript has them. It has no tools, no notes of the harness, and often no
-      system prompt. Reasoning is not shown, even if the transcript has it. The provider counted these, too, and counts
-      text with its own vocabulary.
+      system prompt. Reasoning is not shown
+      {texts > 0 && `: its ${plural(texts, 'text')} in the transcript are not imported`}. The provider counted these,
+      too, and counts text with its own vocabulary.
     </div>
   );
 }

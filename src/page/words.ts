@@ -32,6 +32,7 @@ export const axisMoney = (amount: number, currency: string): string =>
 /** Names of a conversation's speakers, and of its section in a request, for people. */
 const SPEAKERS: Readonly<Record<string, string>> = {
   user: 'User',
+  parent: 'Parent agent',
   assistant: 'Model',
   system: 'System prompt',
   developer: 'System prompt',

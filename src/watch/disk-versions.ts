@@ -4,7 +4,7 @@ import type { MaskLoader } from '../client/record-mask.js';
 import type { ContextClientOptions } from '../client/session/client-options.js';
 import { ContextClient } from '../client/session/context-client.js';
 import type { SourceReading } from '../filesystem/access/read-source.js';
-import type { DiskAtCalls, SeenText } from '../lab/replay/replay-engine.js';
+import type { DiskAtCalls, SeenText } from '../lab/replay/disk-at-calls.js';
 import { filesystemSource } from '../objects/source.js';
 import { counted } from '../values/counted.js';
 import { defined } from '../values/defined.js';

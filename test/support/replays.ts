@@ -123,6 +123,11 @@ export class RecordingLines {
     return this;
   }
 
+  thinks(thinking: string): this {
+    this.#add('assistant', [{ type: 'thinking', thinking, signature: 'seal' }]);
+    return this;
+  }
+
   calls(id: string, name: string, input: unknown): this {
     this.#add('assistant', [{ type: 'tool_use', id, name, input }]);
     return this;

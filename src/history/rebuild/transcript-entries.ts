@@ -44,7 +44,7 @@ type Open = { -readonly [K in keyof TranscriptEntry]: TranscriptEntry[K] } & {
   replaced: { readonly from: number; readonly text: string }[];
 };
 
-/** Returns whether a compaction cleared single results. Its step does not name them. */
+/** Returns whether a compaction cleared single results. */
 const clearsResults = ({ event }: Step): boolean => event?.detail === undefined && (event?.missing ?? 0) > 0;
 
 /**
@@ -56,22 +56,29 @@ export function transcriptEntries(steps: readonly Step[]): TranscriptEntries {
   const entries: Open[] = [];
   const compactions: TranscriptCompaction[] = [];
   let present: Open[] = [];
-  const add = (kind: TranscriptEntry['kind'], step: Step): void => {
+  const add = (kind: TranscriptEntry['kind'], step: Step, before?: Open): void => {
     const entry: Open = { kind, step, until: Number.POSITIVE_INFINITY, replaced: [] };
-    entries.push(entry);
-    present.push(entry);
+    for (const list of [entries, present])
+      list.splice(before === undefined ? list.length : list.indexOf(before), 0, entry);
   };
   const compact = (step: Step): void => {
+    const { kept = 0, keptFrom = Number.POSITIVE_INFINITY, missing = 0, detail } = step.event ?? {};
+    const gone = step.event?.gone === undefined ? undefined : new Set(step.event.gone);
     if (clearsResults(step)) {
-      compactions.push({ step, dropped: [], unnamed: step.event?.missing ?? 0 });
+      const cleared = present.filter(({ step: own }) => own.call !== undefined && gone?.has(own.seq) === true);
+      for (const { replaced } of cleared) replaced.push({ from: step.seq, text: '' });
+      compactions.push({ step, dropped: [], unnamed: Math.max(0, missing - cleared.length) });
       return;
     }
-    const kept = step.event?.kept ?? 0;
-    const dropped = present.slice(kept);
+    const stays = ({ step: own }: Open, i: number): boolean =>
+      gone === undefined ? i < kept || own.seq >= keptFrom : !gone.has(own.seq);
+    const dropped = present.filter((entry, i) => !stays(entry, i));
+    const place = present.indexOf(dropped[0] as Open);
     for (const entry of dropped) entry.until = step.seq;
-    present = present.slice(0, kept);
+    present = present.filter(stays);
     compactions.push({ step, dropped, unnamed: 0 });
-    if (step.event?.detail !== undefined) add('summary', step);
+    // A summary takes the place of what it summarises, before the entries that stay behind it.
+    if (detail !== undefined && detail !== '') add('summary', step, present[place]);
   };
   for (const step of steps) {
     const { message, call, event, seq } = step;

@@ -67,10 +67,13 @@ export function presencesOf(
     else own.push(presence);
   };
   for (const entry of entries) {
-    const { step, until } = entry;
+    const { step, until: end, replaced } = entry;
     const { call: made, seq: from, at } = step;
     if (entry.kind !== 'call' || made === undefined) continue;
+    // The text that took the place of a result shows none of its files.
+    const until = Math.min(end, replaced[0]?.from ?? end);
     add(made.id, { from, until, whole: true, at });
+    if (until < end) add(made.id, { from: until, until: end, whole: false, at });
     const call = callOf(made.id);
     if (call === undefined || !hasText(call)) continue;
     for (const file of new Set(call.fileRefs)) {

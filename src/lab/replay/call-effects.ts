@@ -3,15 +3,17 @@ import { MOST_DISCOVERED } from '../../client/decide-file.js';
 import type { CallReport } from '../../client/session/call-report.js';
 import { pathArgument } from '../../foreign-tools/tool-arguments.js';
 import type { ToolKind } from '../../foreign-tools/tool-table.js';
-import { readingOfText } from '../../harness/observe-call.js';
+import { pathsToChange, readingOfText } from '../../harness/observe-call.js';
 import type { FileAct } from '../../harness/tool-output/file-act.js';
+import type { OtherLines } from '../../history/rebuild/changed-outside.js';
 import type { Json } from '../../objects/canonical-json.js';
 import { type CanonicalPath, canonicalPath, type FilesystemId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';
 import { bump } from '../recordings/import-counts.js';
 import type { EntryOf } from '../recordings/neutral-session.js';
-import { applyActs, type SeenFile } from './files/apply-acts.js';
+import { applyActs, type Evidence, type Resolve, type SeenFile } from './files/apply-acts.js';
 import type { FileTree, UndoTexts } from './files/file-tree.js';
+import type { ReadLines } from './files/read-lines.js';
 import { recordedTool } from './recorded-tools.js';
 
 /** The recorded effects of a finished call. */
@@ -27,12 +29,16 @@ export interface CallEffects {
   readonly unknown: number;
   /** Number of files that were not reported because the call had too many files (decision C7). */
   readonly left: number;
+  /** Lines that it read otherwise than the read before, although no recorded call changed them. */
+  readonly otherLines: readonly OtherLines[];
 }
 
 /** The inputs for computing a call's effects. */
 interface EffectContext {
   readonly tree: FileTree;
   readonly undo: UndoTexts;
+  /** Undefined if reads are not compared. */
+  readonly reads?: ReadLines;
   readonly cwd: string | undefined;
   readonly filesystem: FilesystemId;
   /** Milliseconds since 1970. */
@@ -125,10 +131,68 @@ function take({ path, how }: SeenFile, { tree, filesystem, now, strict }: Effect
   sorted.mentions.push({ source, mtimeMs: now });
 }
 
+function sortedFiles(seen: CallEffects['seen'], context: EffectContext): Sorted {
+  const sorted: Sorted = { readings: [], mentions: [], unknown: 0 };
+  for (const file of seen.slice(0, MOST_DISCOVERED)) take(file, context, sorted);
+  return sorted;
+}
+
+/** Returns the files that a failed call would have changed, as far as they are known to exist. */
+function attempted(call: EntryOf<'call'>, { tree }: EffectContext, resolve: Resolve): CallEffects['seen'] {
+  const paths = pathsToChange(call.tool, call.args).flatMap((name) => resolve(name) ?? []);
+  const isThere = (path: CanonicalPath): boolean => ![undefined, 'deleted'].includes(tree.get(path)?.state);
+  return [...new Set(paths)].filter(isThere).map((path) => ({ path, how: 'named' }));
+}
+
+/** A text that a call shows of a file. */
+interface ShownText {
+  readonly text: string;
+  readonly startLine: number;
+  /** Whether the tree knew all of the file before: another whole text is a version of its own. */
+  readonly wasWhole: boolean;
+}
+
+/** Returns the texts that a call shows, by file. */
+function shownTexts(
+  acts: CallEffects['acts'],
+  evidence: Evidence,
+  { tree, resolve }: Pick<EffectContext, 'tree'> & { readonly resolve: Resolve },
+): ReadonlyMap<CanonicalPath, ShownText> {
+  const shown = new Map<CanonicalPath, ShownText>();
+  const show = (name: string, text: string | undefined, startLine = 1): void => {
+    const path = resolve(name);
+    if (path === undefined || text === undefined) return;
+    shown.set(path, { text, startLine, wasWhole: tree.get(path)?.state === 'whole' });
+  };
+  for (const act of acts) if (act.kind === 'show') show(act.path, act.text, act.startLine);
+  for (const file of evidence.reading ? evidence.files : []) show(file.path, file.text, file.start_line);
+  return shown;
+}
+
+/** Compares the lines that a call shows with those that were read before. */
+function compareReads(
+  { acts, seen }: Pick<CallEffects, 'acts' | 'seen'>,
+  shown: ReadonlyMap<CanonicalPath, ShownText>,
+  { reads, tree }: EffectContext,
+): readonly OtherLines[] {
+  if (reads === undefined) return [];
+  if (acts.some(({ kind }) => kind === 'anything')) reads.doubt();
+  return seen.flatMap(({ path, how }): readonly OtherLines[] => {
+    const lines = shown.get(path);
+    const isVersion = how === 'whole' && lines?.wasWhole === true;
+    if (how === 'written' || how === 'deleted' || isVersion) reads.changed(path, tree.text(path));
+    else if (lines !== undefined) {
+      const other = reads.read(path, lines);
+      return other === undefined ? [] : [{ path, ...other }];
+    }
+    return [];
+  });
+}
+
 /**
  * Applies a finished call to the file tree and returns what to report to the client (decisions C1,
- * C7, D8). Whole texts become readings. Other existing files become mentions. Assumes that a failed
- * call changed no file.
+ * C7, D8). Whole texts become readings, other existing files mentions. A failed call is assumed to
+ * have changed no file. A failed edit mentions its file.
  */
 export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, context: EffectContext): CallEffects {
   const tool = recordedTool(call.tool);
@@ -141,10 +205,15 @@ export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, co
     read: undefined,
     unknown: 0,
     left: 0,
+    otherLines: [],
   };
-  if (result.is_error && tool.kind !== 'shell') return none;
   const cwd = folderOf(call, context.cwd);
-  const resolve = (name: string): CanonicalPath | undefined => recordedPath(cwd, name, isOnWindows(context.cwd));
+  const resolve: Resolve = (name) => recordedPath(cwd, name, isOnWindows(context.cwd));
+  if (result.is_error && tool.kind !== 'shell') {
+    const seen = attempted(call, context, resolve);
+    const { mentions } = sortedFiles(seen, context);
+    return { ...none, seen, mentions };
+  }
   const finished = {
     tool: call.tool,
     args: withSubject(call, result),
@@ -156,16 +225,18 @@ export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, co
     .filter((act) => !result.is_error || (act.kind !== 'show' && act.kind !== 'name' && act.kind !== 'list'));
   const reading = tool.kind === 'read' || (tool.kind === 'edit' && call.args.command === 'view');
   const evidence = { files: result.files ?? [], listed: result.listed ?? [], reading };
+  const shown = shownTexts(acts, evidence, { tree: context.tree, resolve });
   const seen = applyActs(acts, evidence, { tree: context.tree, resolve, undo: context.undo });
-  const sorted: Sorted = { readings: [], mentions: [], unknown: 0 };
-  for (const file of seen.slice(0, MOST_DISCOVERED)) take(file, context, sorted);
+  const otherLines = compareReads({ acts, seen }, shown, context);
+  const sorted = sortedFiles(seen, context);
   const [only, second] = seen;
   const isRead = second === undefined && (only?.how === 'whole' || only?.how === 'part');
   const read =
     only !== undefined && isRead
       ? { path: only.path, text: only.how === 'whole' ? context.tree.text(only.path) : undefined }
       : undefined;
-  return { kind: tool.kind, acts, seen, ...sorted, read, left: Math.max(0, seen.length - MOST_DISCOVERED) };
+  const left = Math.max(0, seen.length - MOST_DISCOVERED);
+  return { kind: tool.kind, acts, seen, ...sorted, read, left, otherLines };
 }
 
 /** Counts the effects of a recording's calls. */

@@ -101,6 +101,8 @@ export class RecordedSession {
   #isPrelude = true;
   /** Number of files inserted into the context without a call. */
   attached = 0;
+  /** Whether its newest entry was copied from its parent. */
+  isCopying = false;
   /** The session as opened in the database. */
   readonly session: ContextSession;
   readonly #known: readonly Step[];
@@ -116,6 +118,8 @@ export class RecordedSession {
   readonly #places = new Map<string, { readonly before: number; readonly after: number }>();
   /** The last step before each prompt of the user. */
   readonly #prompts: number[] = [];
+  /** The last step before each text of reasoning. */
+  readonly #thoughts: number[] = [];
 
   constructor(
     recorded: { readonly entry: EntryOf<'session'>; readonly branchOf?: SessionId },
@@ -230,6 +234,17 @@ export class RecordedSession {
   }
 
   /**
+   * Records that all steps so far were copied from the parent. An import of an earlier version
+   * wrote no such step, and its session continues without.
+   */
+  async endCopy(parent: string | undefined): Promise<void> {
+    this.#passReplacements();
+    const next = this.#known[this.#passed.seq];
+    if (this.state.seq === 0 || (next !== undefined && next.event?.kind !== 'forked')) return;
+    await this.event({ kind: 'forked', kept: this.state.seq, ...defined({ detail: parent }) });
+  }
+
+  /**
    * Assembles and measures the context of the next model call, and stores its record (decision E7).
    * Undefined if an earlier replay did so.
    */
@@ -242,14 +257,29 @@ export class RecordedSession {
     return this.#meter.measure(assembly, this.state.indexSize);
   }
 
+  /** Counts a text of reasoning, which is not recorded. */
+  thought(): void {
+    this.#thoughts.push(this.state.seq);
+  }
+
+  /** Records how many texts of reasoning the recording has up to here, if the session went on. */
+  async #noteReasoning(at: number): Promise<void> {
+    const { turn, seq } = this.session.state;
+    const texts = this.#thoughts.length;
+    if (texts === 0 || seq <= this.#known.length) return;
+    const body = { type: 'reasoning-left-out', data: { texts } };
+    await this.session.keepRecords([{ kind: 'event', owner: { session: this.id }, turn, seq, at, basis: null, body }]);
+  }
+
   /**
-   * Pauses the session [§3.6].
+   * Pauses the session [§3.6]. `at`: the time of its end, in milliseconds since 1970.
    *
    * @throws {ReplayError} `other-session` – the session has more steps than the recording
    */
-  async close(): Promise<void> {
+  async close(at: number): Promise<void> {
     this.#passReplacements();
     if (this.#passing) throw this.#differs('the recording ends there');
+    await this.#noteReasoning(at);
     await this.session.close();
   }
 
@@ -270,12 +300,37 @@ export class RecordedSession {
     return this.#places.get(undone_from ?? '')?.before ?? this.#places.get(parent_id ?? '')?.after;
   }
 
+  /** Records a compaction, with the steps that it keeps or drops if the recording names them. */
+  async compaction({ dropped, kept_from: kept, trigger, ...entry }: EntryOf<'compaction'>): Promise<void> {
+    this.answering = false;
+    const clearsResults = trigger === 'microcompact';
+    const summary = entry.summary ?? (dropped === undefined || clearsResults ? undefined : '');
+    const before = this.#places.get(kept ?? '')?.before;
+    const gone = dropped?.flatMap((native) => this.#stepsOf(native)) ?? [];
+    await this.event({
+      kind: 'compacted',
+      ...defined({ missing: dropped?.length, detail: summary?.toWellFormed() }),
+      ...defined({
+        keptFrom: before === undefined ? undefined : before + 1,
+        gone: gone.length === 0 ? undefined : gone,
+      }),
+    });
+  }
+
+  /** Returns the steps of an entry by the recording's id. */
+  #stepsOf(native: string): readonly number[] {
+    const { before = 0, after = 0 } = this.#places.get(native) ?? {};
+    return Array.from({ length: after - before }, (_, i) => before + 1 + i);
+  }
+
   /** Returns the branch that continues after the shared steps. */
   branch(opened: Required<OpenedSession>): RecordedSession {
     const branch = new RecordedSession({ entry: this.entry, branchOf: this.id }, opened, this.#how);
     branch.#leavesOut = this.#leavesOut;
+    branch.isCopying = this.isCopying;
     for (const [id, around] of this.#places) if (around.after <= opened.shared) branch.#places.set(id, around);
     branch.#prompts.push(...this.#prompts.filter((before) => before < opened.shared));
+    branch.#thoughts.push(...this.#thoughts.filter((before) => before < opened.shared));
     branch.#isPrelude = branch.#prompts.length === 0;
     return branch;
   }

@@ -2,15 +2,18 @@ import { fileObjectId } from '../../client/file-access.js';
 import type { ContextClient } from '../../client/session/context-client.js';
 import type { ContextSession } from '../../client/session/context-session.js';
 import { withoutGutter } from '../../harness/tool-output/numbered-lines.js';
+import { otherLinesNote } from '../../history/rebuild/changed-outside.js';
 import { quoted } from '../../objects/errors.js';
-import { type CanonicalPath, callSuffix, type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
+import { callSuffix, type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
 import { ImportCounter } from '../recordings/import-counts.js';
 import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
 import { type CallEffects, callEffects, EffectCounts, wrappedCall } from './call-effects.js';
 import type { ContextLog } from './context-log.js';
+import type { DiskAtCalls, SeenText } from './disk-at-calls.js';
 import { FileTree, UndoTexts } from './files/file-tree.js';
+import { ReadLines } from './files/read-lines.js';
 import { modelUsage } from './model-usage.js';
 import { type OpenRecordedCall, RecordedSession } from './recorded-session.js';
 import type { ReplayClock } from './replay-clock.js';
@@ -18,27 +21,6 @@ import type { ReplayConfig } from './replay-config.js';
 import { ReplayError } from './replay-error.js';
 import { nthSession, type ReplayIdentity } from './replay-identity.js';
 import { UseEvidence } from './use-evidence.js';
-
-/** A file that a call read or changed, with its text after the call. */
-export interface SeenText {
-  readonly path: CanonicalPath;
-  /** Null for a deleted file. Undefined if the recording does not show the whole text. */
-  readonly text: string | null | undefined;
-}
-
-/** Access to the disk, for a recording that is imported while its agent works. */
-export interface DiskAtCalls {
-  /**
-   * If the call has just ended, stores the current versions of its files that are below the
-   * session's folder. Returns a note for each file whose content differs from the recording, or
-   * undefined.
-   */
-  compare(
-    files: readonly SeenText[],
-    cwd: string | undefined,
-    at: number | undefined,
-  ): Promise<readonly string[] | undefined>;
-}
 
 /** The dependencies of a replay. */
 interface EngineOptions {
@@ -90,6 +72,7 @@ export class ReplayEngine {
    */
   readonly #announced = new Map<string, EntryOf<'session'>>();
   readonly #undo = new UndoTexts();
+  readonly #reads = new ReadLines();
   /** An answer without text at the end of a recording that may grow. */
   #held: RecordedEntry | undefined;
 
@@ -123,11 +106,12 @@ export class ReplayEngine {
     }
     await this.#beginAnnounced(entry.session, entry.at);
     this.#options.clock.advance(entry.at);
+    await this.#endCopy(entry);
     const before = this.#of(entry).state.seq;
     if (entry.kind === 'message') await this.#message(entry);
     else if (entry.kind === 'call') await this.#call(entry);
     else if (entry.kind === 'result') await this.#result(entry);
-    else if (entry.kind === 'compaction') await this.#compaction(entry);
+    else if (entry.kind === 'compaction') await this.#of(entry).compaction(entry);
     else await this.#event(entry);
     if (entry.kind !== 'event' || !HISTORY_EVENTS.has(entry.name)) this.#of(entry).note(entry, before);
   }
@@ -144,7 +128,7 @@ export class ReplayEngine {
   async finish(): Promise<void> {
     for (const announced of [...this.#announced.keys()]) await this.#beginAnnounced(announced, undefined);
     for (const session of this.#current.values())
-      await (this.#options.growing === true ? session.close() : this.#end(session));
+      await (this.#options.growing === true ? session.close(this.#options.clock.now) : this.#end(session));
   }
 
   async #beginAnnounced(native: string, first: number | undefined): Promise<void> {
@@ -166,14 +150,33 @@ export class ReplayEngine {
 
   /** Records the parent of a session, if the recording names one. */
   async #noteParent(session: ContextSession, { parent }: EntryOf<'session'>): Promise<void> {
-    const { clock, sessionOf } = this.#options;
+    const { clock } = this.#options;
     if (parent === undefined) return;
     const { native_id, relation, call_id } = parent;
-    const subject = this.#current.get(native_id)?.id ?? sessionOf?.(native_id);
+    const subject = this.#parentOf(native_id);
     if (subject === undefined) return;
     const body = { type: 'parent-session', subject, data: { relation, ...defined({ call: call_id }) } };
     const owner = { session: session.id };
     await session.keepRecords([{ kind: 'event', owner, turn: 0, seq: 0, at: clock.now, basis: null, body }]);
+  }
+
+  /**
+   * Marks the end of the history that a session copied from its parent, before the first entry of
+   * its own. A result belongs to its call.
+   */
+  async #endCopy(entry: Exclude<RecordedEntry, { kind: 'session' }>): Promise<void> {
+    const session = this.#of(entry);
+    if (entry.copied === true) session.isCopying = true;
+    if (!session.isCopying || entry.copied === true || entry.kind === 'result') return;
+    if (entry.kind === 'event' && (entry.files ?? []).length === 0) return;
+    session.isCopying = false;
+    await this.#unanswered(session);
+    const parent = session.entry.parent?.native_id;
+    await session.endCopy(parent === undefined ? undefined : (this.#parentOf(parent) ?? parent));
+  }
+
+  #parentOf(native: string): SessionId | undefined {
+    return this.#current.get(native)?.id ?? this.#options.sessionOf?.(native);
   }
 
   #keep(session: RecordedSession): void {
@@ -183,7 +186,7 @@ export class ReplayEngine {
 
   async #end(session: RecordedSession): Promise<void> {
     await this.#unanswered(session);
-    await session.close();
+    await session.close(this.#options.clock.now);
   }
 
   /**
@@ -240,6 +243,7 @@ export class ReplayEngine {
   async #message(entry: EntryOf<'message'>): Promise<void> {
     const session = this.#of(entry);
     const answer = entry.role === 'assistant';
+    if (entry.thinking !== undefined) session.thought();
     if (answer) await this.#answering(session);
     else session.answering = false;
     if (entry.role === 'user' && entry.origin === 'person') await this.#unanswered(session);
@@ -281,6 +285,7 @@ export class ReplayEngine {
     const context = {
       tree: this.tree,
       undo: this.#undo,
+      reads: this.#reads,
       cwd: session.entry.cwd,
       filesystem: identity.filesystemId,
       now: clock.now,
@@ -293,7 +298,9 @@ export class ReplayEngine {
       config.tools === 'recorded'
         ? { tool: call.tool, args: call.args as never, content: result.text }
         : wrappedCall(call, effects, result.text);
-    const notes = await this.#options.disk?.compare(this.#seenTexts(effects), session.entry.cwd, result.at);
+    const onDisk = await this.#options.disk?.compare(this.#seenTexts(effects), session.entry.cwd, result.at);
+    const all = [...effects.otherLines.map(otherLinesNote), ...(onDisk ?? [])];
+    const notes = all.length === 0 ? undefined : all;
     const callId = `${call.call_id.slice(0, 300)}${callSuffix(session.id)}`;
     const report = {
       ...mapped,
@@ -347,16 +354,6 @@ export class ReplayEngine {
       const { session: of, place, call_id } = call.entry;
       await this.#record(session, call, { kind: 'result', session: of, place, call_id, text: '', is_error: true });
     }
-  }
-
-  async #compaction(entry: EntryOf<'compaction'>): Promise<void> {
-    const session = this.#of(entry);
-    session.answering = false;
-    await session.event({
-      kind: 'compacted',
-      ...(entry.dropped === undefined ? {} : { missing: entry.dropped.length }),
-      ...(entry.summary === undefined ? {} : { detail: entry.summary.toWellFormed() }),
-    });
   }
 
   /**

@@ -8,10 +8,11 @@ import { importRecording } from '../recordings/import-recording.js';
 import type { Loss, RecordingSource } from '../recordings/importer.js';
 import type { RecordedEntry } from '../recordings/neutral-session.js';
 import { memoryContextLog, openContextLog } from './context-log.js';
+import type { DiskAtCalls } from './disk-at-calls.js';
 import { ReplayClock } from './replay-clock.js';
 import type { ReplayConfig } from './replay-config.js';
 import type { ReplayDatabase } from './replay-database.js';
-import { DATABASE_WAIT_MS, type DiskAtCalls, ReplayEngine } from './replay-engine.js';
+import { DATABASE_WAIT_MS, ReplayEngine } from './replay-engine.js';
 import type { ReplayIdentity } from './replay-identity.js';
 
 /** The progress of a replay. `bytes` were read of the recording's `total`. */

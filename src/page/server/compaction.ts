@@ -87,7 +87,7 @@ export async function compactionBetween(
     })),
     step: at,
     turn: inTurn,
-    ...defined({ summary: event.detail, reported: event.missing }),
+    ...defined({ summary: event.detail || undefined, reported: event.missing }),
     dropped: gone.flatMap(({ seq, turn, message, call, event: own }): readonly DroppedEntry[] => {
       if (own?.kind === 'compacted') return [{ step: seq, turn, name: SUMMARY, chars: own.detail?.length ?? 0 }];
       if (message !== undefined) return [{ step: seq, turn, name: message.role, chars: message.text.length }];

@@ -2,9 +2,9 @@ import { requireSession } from '../../history/rebuild/find-session.js';
 import { modelCallsOf } from '../../history/rebuild/model-calls.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { wireShape } from '../../http/wire-shape.js';
-import type { ObjectId, SessionId } from '../../objects/ids.js';
+import { callSuffix, type ObjectId, type SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
-import { changedBy, ownSteps, sessionCalls } from '../../review/ask/session-calls.js';
+import { changedBy, inheritedSteps, ownSteps, sessionCalls } from '../../review/ask/session-calls.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { shapedRow } from '../../review/http/session-list.js';
 import { sessionFigures } from '../../review/money/session-figures.js';
@@ -46,32 +46,42 @@ async function changedFiles({ timeline, session, steps }: ComparedSide): Promise
   );
 }
 
-/** Returns how many steps two sessions share at their beginning, like a fork and its parent. */
-function sharedSteps(one: readonly Step[], other: readonly Step[]): number {
+/**
+ * Returns how many steps two sessions share at their beginning, like a fork and its parent. Copied
+ * steps have times and ids of calls of their own.
+ */
+function sharedSteps(one: readonly Step[], other: readonly Step[], copied: number): number {
   const isShared = (step: Step, i: number): boolean => {
     const beside = other[i];
-    const isSame = step.at === beside?.at && step.call?.id === beside.call?.id;
-    return isSame && step.message?.text === beside.message?.text;
+    if (beside === undefined || step.message?.text !== beside.message?.text) return false;
+    if (i < copied) return nameOf(step) === nameOf(beside);
+    return step.at === beside.at && step.call?.id === beside.call?.id;
   };
   const differs = one.findIndex((step, i) => !isShared(step, i));
   return differs < 0 ? Math.min(one.length, other.length) : differs;
 }
 
+/** Returns the recording's own id of a step's call. */
+const nameOf = ({ session, call }: Step): string | undefined => call?.id.replace(callSuffix(session), '');
+
 /** One of the two compared sessions. */
 interface ComparedSide {
+  /** Number of its first steps that are its parent's. */
+  readonly inherited: number;
   readonly session: SessionId;
   readonly timeline: Timeline;
   readonly steps: readonly Step[];
 }
 
-async function sideOf({ session, timeline, steps }: ComparedSide) {
+async function sideOf(side: ComparedSide) {
+  const { session, timeline } = side;
   const [files, requests, isTranscript] = await Promise.all([
-    changedFiles({ session, timeline, steps }),
+    changedFiles(side),
     timeline.requests(session),
     timeline.isTranscript(session),
   ]);
   return {
-    outcome: steps.findLast(({ message }) => message?.role === 'assistant' && message.text !== '')?.message?.text,
+    outcome: side.steps.findLast(({ message }) => message?.role === 'assistant' && message.text !== '')?.message?.text,
     kind: requests.at(-1)?.kind ?? (isTranscript ? ('transcript' as const) : ('unseen' as const)),
     files,
   };
@@ -123,7 +133,9 @@ export async function compared(
     names.map(async (name): Promise<ComparedSide> => {
       const session = await requireSession(present, name);
       const timeline = await asked.of(session);
-      return { session, timeline, steps: await timeline.steps(session) };
+      const steps = await timeline.steps(session);
+      const { steps: inherited } = await inheritedSteps(present, session, steps);
+      return { session, timeline, steps, inherited };
     }),
   );
   const ids = new Set<string>(sides.map(({ session }) => session));
@@ -139,7 +151,7 @@ export async function compared(
   const shown = await Promise.all(sides.map(sideOf));
   const [one, other] = sides.map(({ steps }) => steps);
   const isSame = sides[0]?.session === sides[1]?.session;
-  const shared = isSame ? 0 : sharedSteps(one ?? [], other ?? []);
+  const shared = isSame ? 0 : sharedSteps(one ?? [], other ?? [], Math.max(...sides.map(({ inherited }) => inherited)));
   return wireShape(PAGE_ANSWERS.Compared, {
     basis: pinnedBasis(present.basis),
     shared: shared === 0 ? undefined : { steps: shared, calls: modelCallsOf((one ?? []).slice(0, shared)).length },

@@ -1,14 +1,5 @@
 import type { ObjectMask } from '../../bundle/masked-names.js';
-import { textArgument } from '../../foreign-tools/tool-arguments.js';
-import {
-  callName,
-  isPatch,
-  kindOfCall,
-  linesAsked,
-  type NamedCall,
-  namedCall,
-  patchText,
-} from '../../history/rebuild/call-names.js';
+import { callName, linesAsked, namedCall } from '../../history/rebuild/call-names.js';
 import { bordersOf } from '../../history/rebuild/epoch-chain.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
@@ -23,77 +14,17 @@ import type { Message } from '../../objects/object-type.js';
 import type { Step } from '../../objects/step.js';
 import { MASK } from '../../redaction/mark.js';
 import type { LoggedEpoch } from '../../review/ask/logged-turn.js';
-import { type SessionCall, sessionCalls } from '../../review/ask/session-calls.js';
-import { diffTexts } from '../../review/ask/text-diff.js';
+import { inheritedSteps, type SessionCall, sessionCalls } from '../../review/ask/session-calls.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { costOf } from '../../review/money/call-cost.js';
 import { uncountedAnswers } from '../../review/money/uncounted-output.js';
+import { readStarter } from '../../review/rows/import-records.js';
 import { defined } from '../../values/defined.js';
 import { type Described, describe } from './described-objects.js';
+import { editDiff } from './edit-diff.js';
 import { sessionActors } from './file-authors.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
 import type { ActedVersion } from './version-actors.js';
-
-/** Lines of a change, as in a unified diff. */
-interface EditHunk {
-  readonly oldStart: number;
-  readonly oldLines: number;
-  readonly newStart: number;
-  readonly newLines: number;
-  readonly lines: readonly string[];
-}
-
-const MOST_LINES = 400;
-const SIGNS = { same: ' ', added: '+', removed: '-' } as const;
-
-function hunksOf(before: string, after: string): readonly EditHunk[] {
-  const { hunks = [] } = diffTexts(before, after);
-  return hunks.map(({ lines, ...hunk }) => ({
-    ...hunk,
-    // A replaced text is a part of a file, so a missing line end at its end means nothing.
-    lines: lines.flatMap(({ kind, text }) => (kind === 'note' ? [] : [`${SIGNS[kind]}${text}`])).slice(0, MOST_LINES),
-  }));
-}
-
-/** Returns the hunks of a patch in a call's arguments. Such a patch has no line numbers. */
-function patchHunks(text: string): readonly EditHunk[] {
-  let left = MOST_LINES;
-  return text.split(/^(?:@@|\*\*\* \w+ File:).*$/m).flatMap((part): readonly EditHunk[] => {
-    const lines = part.split('\n').filter((line) => /^[-+ ]/.test(line) && !/^(?:---|\+\+\+) /.test(line));
-    const shown = lines.slice(0, left);
-    if (shown.length === 0) return [];
-    left -= shown.length;
-    const count = (sign: string): number => lines.filter((line) => line.startsWith(sign)).length;
-    const [removed, added, same] = [count('-'), count('+'), count(' ')];
-    return [{ oldStart: 1, oldLines: same + removed, newStart: 1, newLines: same + added, lines: shown }];
-  });
-}
-
-/**
- * Returns the change that a call's arguments describe. Its line numbers count from the beginning of
- * the replaced text. Undefined for a call that changes no file by its arguments.
- */
-function editDiff(call: NamedCall): readonly EditHunk[] | undefined {
-  const kind = kindOfCall(call);
-  const { args } = call;
-  if (kind === 'write') {
-    const content = textArgument(args, 'content');
-    return content === undefined ? undefined : hunksOf('', content);
-  }
-  const hasPatch = kind === 'edit' || kind === 'patch' || (kind === 'shell' && isPatch(call));
-  const patch = hasPatch ? patchText(call) : undefined;
-  if (patch !== undefined) return patchHunks(patch);
-  if (kind === 'edit') {
-    const edits = Array.isArray(args.edits) ? (args.edits as readonly unknown[]) : [args];
-    const found = edits.flatMap((edit) => {
-      if (typeof edit !== 'object' || edit === null) return [];
-      const [before, after] = [textArgument(edit as never, 'oldText'), textArgument(edit as never, 'newText')];
-      return before === undefined && after === undefined ? [] : hunksOf(before ?? '', after ?? '');
-    });
-    return found.length === 0 ? undefined : found;
-  }
-  return undefined;
-}
 
 type Row = Shaped<PageBody<'Conversation'>['rows'][number]>;
 
@@ -120,6 +51,10 @@ export function speakerOf(message: Message) {
   return isSaid(message) ? ('user' as const) : ('harness' as const);
 }
 
+/** Names who wrote a prompt: of a sub-agent, the agent that started it. */
+const promptedBy = (speaker: ReturnType<typeof speakerOf>, isSubAgent: boolean) =>
+  speaker === 'user' && isSubAgent ? ('parent' as const) : speaker;
+
 /** Returns the beginning and the end of a long text. */
 function abridged(text: string): { readonly text: string; readonly isCut: boolean } {
   if (text.length <= HEAD_CHARS + TAIL_CHARS) return { text, isCut: false };
@@ -132,12 +67,14 @@ const EVENTS: Readonly<Record<NonNullable<Step['event']>['kind'], string>> = {
   compacted: 'The harness compacted its history.',
   shortened: 'The harness sends less of its history.',
   diverged: "The harness's history continues differently.",
-  forked: "The harness's history branches here.",
+  forked: 'All before this line was made in another session.',
   paused: "Palimpsest was turned off: the harness's own list goes out from here.",
   resumed: 'Palimpsest was turned on.',
   bypassed: "A model call went out with the harness's own list.",
   lost: 'An acknowledged step was lost in a damaged journal.',
 };
+
+const FORKED_FROM = 'All before this line was made in the session';
 
 /** A mask that hides nothing. */
 const UNMASKED: ObjectMask = { masked: (text) => text, maskedValue: (value) => value, hides: () => false };
@@ -146,6 +83,9 @@ const UNMASKED: ObjectMask = { masked: (text) => text, maskedValue: (value) => v
 interface Facts {
   readonly mask: ObjectMask;
   readonly timeline: Timeline;
+  /** Number of first steps that are its parent's. */
+  readonly inherited: number;
+  readonly isSubAgent: boolean;
   readonly calls: ReadonlyMap<ObjectId, SessionCall>;
   /** The numbers of tool calls and model calls by step. */
   readonly numbers: ReadonlyMap<number, number>;
@@ -202,12 +142,14 @@ function rowsOf(step: Step, facts: Facts): readonly Row[] {
   const { seq, turn, opens, message, call, event, by, usage, undoes } = step;
   const where = { step: seq, turn, at: new Date(step.at) };
   const rows: Row[] = [];
-  if (opens !== undefined) rows.push({ kind: 'turn', ...where, openedBy: opens.rule });
+  const inherited = seq <= facts.inherited;
+  if (opens !== undefined) rows.push({ kind: 'turn', ...where, inherited, openedBy: opens.rule });
   if (event !== undefined) {
     const isCompaction = event.kind === 'compacted';
     const detail = isCompaction || event.detail === undefined ? '' : ` ${event.detail}`;
-    const more = isCompaction ? defined({ summary: event.detail, dropped: event.missing }) : {};
-    rows.push({ kind: 'event', ...where, event: event.kind, text: `${EVENTS[event.kind]}${detail}`, ...more });
+    const told = event.kind === 'forked' && detail !== '' ? FORKED_FROM : EVENTS[event.kind];
+    const more = isCompaction ? defined({ summary: event.detail || undefined, dropped: event.missing }) : {};
+    rows.push({ kind: 'event', ...where, event: event.kind, text: `${told}${detail}`, ...more });
   }
   if (message !== undefined) {
     // A part of a secret is not recognised, so a text is masked before it is cut.
@@ -216,7 +158,8 @@ function rowsOf(step: Step, facts: Facts): readonly Row[] {
     rows.push({
       kind: 'message',
       ...where,
-      role: speakerOf(message),
+      inherited,
+      role: promptedBy(speakerOf(message), !inherited && facts.isSubAgent),
       text,
       isCut: text.length < whole.length,
       isUncounted: facts.uncounted.has(seq),
@@ -299,7 +242,9 @@ export async function conversation(
   const part = stepsOfPart(steps, numbers, question);
   const [firstSeq, lastSeq] = [part[0]?.seq ?? 0, part.at(-1)?.seq ?? 0];
   const ids = part.flatMap(({ call }) => call?.id ?? []);
-  const [heads, actors, records] = await Promise.all([
+  const [inherited, parent, heads, actors, records] = await Promise.all([
+    inheritedSteps(timeline.present, session, steps),
+    readStarter(timeline.present, session),
     timeline.present.heads([...new Set(ids)]),
     sessionActors(timeline, session),
     timeline.present.assemblies(session, {
@@ -340,6 +285,8 @@ export async function conversation(
   const facts: Facts = {
     mask,
     timeline,
+    inherited: inherited.steps,
+    isSubAgent: parent !== undefined,
     calls,
     numbers,
     answers: callNumbers(models),
@@ -356,7 +303,8 @@ export async function conversation(
       epochRow({ seq: step, at: new Date(at), number, reason, ...defined({ price }) }, turnOf.get(step) ?? 0),
     );
   const rows = [...part.flatMap((step) => rowsOf(step, facts)), ...epochs, ...changeRows(part, facts)];
-  const prompt = steps.find(({ message }) => message !== undefined && speakerOf(message) === 'user')?.message?.text;
+  const prompts = steps.filter(({ message }) => message !== undefined && speakerOf(message) === 'user');
+  const prompt = (prompts.find(({ seq }) => seq > inherited.steps) ?? prompts[0])?.message?.text;
   return wireShape(PAGE_ANSWERS.Conversation, {
     session,
     basis: pinnedBasis(timeline.present.basis),

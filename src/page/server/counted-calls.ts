@@ -7,7 +7,7 @@ import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
 import type { PrefixDiff } from '../../review/ask/prefix-diff.js';
 import { causeClause, grouped } from '../../review/ask/prefix-sentence.js';
-import { ownSteps } from '../../review/ask/session-calls.js';
+import { type InheritedSteps, inheritedSteps } from '../../review/ask/session-calls.js';
 import { defined } from '../../values/defined.js';
 import { askOnce } from '../../values/promises.js';
 
@@ -41,6 +41,8 @@ export interface CountedSession {
   readonly records: readonly AssemblyProof[];
   /** The session's own calls, in order. Calls in steps that a fork shares belong to its parent. */
   readonly calls: readonly CountedCall[];
+  /** The steps of its parent at the beginning, with the number of its model calls there. */
+  readonly inherited: InheritedSteps & { readonly calls: number };
 }
 
 const LONG_PAUSE_MIN = 5;
@@ -83,8 +85,10 @@ export function countedCalls(timeline: Timeline, session: SessionId): Promise<Co
 
 async function countCalls(timeline: Timeline, session: SessionId): Promise<CountedSession> {
   const [steps, requests] = await Promise.all([timeline.steps(session), timeline.requests(session)]);
-  const own = (await ownSteps(timeline.present, session, steps))[0]?.seq ?? Number.POSITIVE_INFINITY;
-  const byCalls = modelCallsOf(steps).flatMap(({ number, turn, at, answer, usage }): readonly OwnCounts[] => {
+  const inherited = await inheritedSteps(timeline.present, session, steps);
+  const own = inherited.steps + 1;
+  const made = modelCallsOf(steps);
+  const byCalls = made.flatMap(({ number, turn, at, answer, usage }): readonly OwnCounts[] => {
     const [step = 0] = answer;
     if (usage === undefined) return [];
     const request = requests.findLast((one) => one.step < step);
@@ -93,13 +97,29 @@ async function countCalls(timeline: Timeline, session: SessionId): Promise<Count
   });
   const byRequests = requests.flatMap(({ kind, turn, step, at, proof, call, usage }, i): readonly OwnCounts[] => {
     if (usage === undefined) return [];
-    const isOwn = proof === undefined ? step + 1 >= own : proof.session === session;
-    const made = call?.answer[0] ?? step;
-    return [{ isOwn, number: i + 1, step: made, turn, at, usage, request: step, isSent: kind === 'sent' }];
+    const first = call?.answer[0] ?? step + 1;
+    const isOwn = proof === undefined ? first >= own : proof.session === session;
+    return [
+      {
+        isOwn,
+        number: i + 1,
+        step: call === undefined ? step : first,
+        turn,
+        at,
+        usage,
+        request: step,
+        isSent: kind === 'sent',
+      },
+    ];
   });
   // A gateway may have recorded more requests than there are answers among the steps.
   const all = comparedCalls(byRequests.length >= byCalls.length ? byRequests : byCalls);
-  return { steps, records: requests.flatMap(({ proof }) => proof ?? []), calls: all.filter(({ isOwn }) => isOwn) };
+  return {
+    steps,
+    records: requests.flatMap(({ proof }) => proof ?? []),
+    calls: all.filter(({ isOwn }) => isOwn),
+    inherited: { ...inherited, calls: made.filter(({ answer: [first = 0] }) => first < own).length },
+  };
 }
 
 /** Describes the event between two calls that explains a lost cache. */
@@ -112,6 +132,8 @@ function lossClause(steps: readonly Step[], call: CountedCall, diff: PrefixDiff 
   const clause = diff === undefined ? undefined : causeClause(diff);
   // A change that accounts for less than half of the loss is not its cause.
   if (diff !== undefined && clause !== undefined && diff.again * 2 >= call.again) return clause;
+  if (between.some(({ event }) => event?.kind === 'forked'))
+    return 'it is the first call of the session itself, and the calls before are those of its parent';
   const before = steps.findLast(({ seq }) => seq <= call.before);
   const minutes = before === undefined ? 0 : Math.round((call.at - before.at) / 60_000);
   if (minutes >= LONG_PAUSE_MIN) return `the agent paused for ${minutes} minutes, and the provider's cache ended`;

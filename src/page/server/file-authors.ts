@@ -9,6 +9,7 @@ import { defined } from '../../values/defined.js';
 import { describe } from './described-objects.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
 import { SessionActors, type VersionActor } from './version-actors.js';
+import { otherLinesWhy } from './version-words.js';
 
 const actorsOf = new WeakMap<Timeline, Map<SessionId, Promise<SessionActors>>>();
 
@@ -64,14 +65,27 @@ export async function fileAuthors(asked: Timeline, name: string, object: string)
 export async function staleCalls(asked: Timeline, name: string): Promise<PageBody<'Stale'>> {
   const session = await requireSession(asked.present, name);
   const timeline = await asked.of(session);
-  const found = await (await sessionActors(timeline, session)).stale();
-  const files = await describe(timeline, [...new Set(found.map(({ object }) => object))]);
+  const actors = await sessionActors(timeline, session);
+  const { outside } = actors;
+  const found = await actors.stale();
+  const files = await describe(timeline, [...new Set([...found, ...outside].map(({ object }) => object))]);
   const own = await ownSteps(timeline.present, session, await timeline.steps(session));
   const changed = changedBy((await sessionCalls(timeline.present, own)).values());
   return wireShape(PAGE_ANSWERS.Stale, {
     session,
     basis: pinnedBasis(timeline.present.basis),
     changed: [...changed].map(([object, calls]) => ({ object, calls })),
+    isTranscript: await timeline.isTranscript(session),
+    outside: outside.map(({ step, call, object, lines }) => ({
+      step: step.seq,
+      turn: step.turn,
+      at: new Date(step.at),
+      name: call.name,
+      object,
+      file: files.get(object)?.name ?? object,
+      lines: { from: lines.from, to: lines.to },
+      why: otherLinesWhy(lines),
+    })),
     calls: found.map(({ step, call, object, seen, was }) => ({
       step: step.seq,
       turn: step.turn,

@@ -60,6 +60,7 @@ export const PAGE_ANSWERS = {
     budget: count
       .nullable()
       .describe('Tokens at which an epoch ends, for a model with the usual window; null without epochs'),
+    reasoning: count.describe('Texts of reasoning in the transcript, which are not imported'),
     calls: columns,
     bands,
     marks,

@@ -42,13 +42,17 @@ const diffLines = z
   .describe('As hunks of a unified diff');
 
 const row = { step: count, turn: count, at: time };
+const inherited = z.boolean().describe('Whether the session took it over from its parent');
 
 const conversationRow = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('turn'), ...row, opened_by: z.string().nullable() }),
+  z.object({ kind: z.literal('turn'), ...row, inherited, opened_by: z.string().nullable() }),
   z.object({
     kind: z.literal('message'),
     ...row,
-    role: z.enum(['user', 'assistant', 'system', 'harness']).describe('harness: texts that no person wrote'),
+    inherited,
+    role: z
+      .enum(['user', 'parent', 'assistant', 'system', 'harness'])
+      .describe('parent: the agent that started a sub-agent; harness: texts that no person wrote'),
     text: z.string(),
     is_cut: z.boolean().describe('The whole text is in /v1/log'),
     call: count.nullable().describe('The number of the model call that answered so'),
@@ -151,6 +155,10 @@ export const PEOPLE_ANSWERS = {
       tokens: spentTokens.nullable(),
       calls: count,
       uncounted: count.describe('Calls whose output is a placeholder in the transcript'),
+      inherited: z
+        .string()
+        .nullable()
+        .describe('A sentence about calls of the parent at the beginning, which cost there; null without such calls'),
       causes: z
         .array(
           z.object({
@@ -200,7 +208,7 @@ export const PEOPLE_ANSWERS = {
         .array(
           z.object({ ...row, is_sure: z.boolean().describe('Whether it changed the file for certain'), by: actor }),
         )
-        .describe('Changes by calls of the session whose text was not recorded, oldest first'),
+        .describe('Changes whose text was not recorded, by calls of the session or from outside, oldest first'),
       calls: z
         .array(
           z.object({
@@ -221,6 +229,19 @@ export const PEOPLE_ANSWERS = {
       changed: z
         .array(z.object({ object: z.string(), calls: count }))
         .describe("Files that the session's own calls changed by their tools, with the number of those calls"),
+      is_transcript: z.boolean().describe('Whether only a transcript shows the files, where its calls read them'),
+      outside: z
+        .array(
+          z.object({
+            ...row,
+            name: z.string().describe('The call that read the new text'),
+            object: z.string(),
+            file: z.string(),
+            lines: z.object({ from: count, to: count }),
+            why: z.string().describe('A sentence'),
+          }),
+        )
+        .describe('Changes that nothing recorded made. Whether a call acted on a copy from before is not recorded'),
       calls: z.array(
         z.object({
           ...row,

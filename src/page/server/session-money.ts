@@ -14,7 +14,13 @@ import { DOLLAR_PRICES_AS_OF, dollarPricesOf } from '../../review/money/dollar-p
 import { uncountedAnswers } from '../../review/money/uncounted-output.js';
 import { defined } from '../../values/defined.js';
 import { costAlone } from './cost-alone.js';
-import { type CountedCall, countedCalls, type LossSentence, lossSentence } from './counted-calls.js';
+import {
+  type CountedCall,
+  type CountedSession,
+  countedCalls,
+  type LossSentence,
+  lossSentence,
+} from './counted-calls.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
 
 const MOST_COSTLY = 5;
@@ -72,6 +78,14 @@ async function comparisons(
   return found;
 }
 
+function inheritedSentence({ calls, session }: CountedSession['inherited']): string | undefined {
+  if (calls === 0) return undefined;
+  const from = session === undefined ? 'its parent' : `the session ${session}`;
+  return calls === 1
+    ? `It begins with 1 call of ${from}, which is not counted here.`
+    : `It begins with ${grouped(calls)} calls of ${from}, which are not counted here.`;
+}
+
 /**
  * Returns the cost of a session by cause. A cost that the agent recorded is divided among the
  * causes in the proportions of list prices. The steps that a fork shares count for its parent.
@@ -85,7 +99,7 @@ export async function sessionMoney(
 ): Promise<PageBody<'Money'>> {
   const session = await requireSession(asked.present, name);
   const timeline = await asked.of(session);
-  const { steps, records, calls: all } = await countedCalls(timeline, session);
+  const { steps, records, calls: all, inherited } = await countedCalls(timeline, session);
   const calls = all.filter(({ step }) => step <= upto);
   const spent = noSpending();
   for (const { usage, at } of calls) addCall(spent, usage, { at });
@@ -148,6 +162,7 @@ export async function sessionMoney(
     tokens: shownTokens(spent),
     calls: calls.length,
     uncounted: calls.filter(({ step }) => placeholders.has(step)).length,
+    ...defined({ inherited: inheritedSentence(inherited) }),
     causes: CAUSES.map((cause) => ({
       cause,
       tokens: calls.reduce((sum, call) => sum + TOKENS[cause](call), 0),

@@ -15,6 +15,7 @@ import type { AssemblyProof, BorderPrice, BorderReason } from '../../objects/ass
 import { type ObjectId, type SessionId, systemPromptObjectId } from '../../objects/ids.js';
 import type { HistoryEventKind, ModelUsage, Step } from '../../objects/step.js';
 import { sessionCalls } from '../../review/ask/session-calls.js';
+import { readReasoning } from '../../review/rows/import-records.js';
 import { isVerb, VERBS } from '../../session/verb-outcome.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
@@ -57,6 +58,8 @@ export interface SessionStrip {
    * Tokens at which an epoch ends, for a model with the default window. Undefined without epochs.
    */
   readonly budget?: number;
+  /** Texts of reasoning in the transcript, which are not imported. */
+  readonly reasoning: number;
 }
 
 /** Maximum files whose versions are read for marks: the most recently activated ones. */
@@ -234,7 +237,10 @@ export async function sessionStrip(asked: Timeline, reference: string, text: Mom
   const lastStep = await lastOf(point, { present, session, steps: all });
   const steps = lastStep === all.at(-1)?.seq ? all : all.filter(({ seq }) => seq <= lastStep);
   const own = requests.filter(({ step }) => step <= lastStep);
-  const { calls, ways } = await columnsAndWays({ present, session, steps, requests: own, isTranscript });
+  const [{ calls, ways }, reasoning] = await Promise.all([
+    columnsAndWays({ present, session, steps, requests: own, isTranscript }),
+    isTranscript ? readReasoning(present, session) : 0,
+  ]);
   const described = await describe(timeline, [...ways.keys()]);
   const bands = bandsOf(ways, described);
   const watched = bands
@@ -248,5 +254,5 @@ export async function sessionStrip(asked: Timeline, reference: string, text: Mom
   const handed = own.flatMap(({ proof }) => proof ?? []);
   const marks = [...epochMarks(handed), ...stepMarks(steps, described), ...versions].sort((a, b) => a.step - b.step);
   const budget = handed.some(({ epoch }) => epoch !== undefined) ? epochSettings().budget : undefined;
-  return { session, basis: point.basis, calls, bands, marks, lastStep, ...defined({ budget }) };
+  return { session, basis: point.basis, reasoning, calls, bands, marks, lastStep, ...defined({ budget }) };
 }

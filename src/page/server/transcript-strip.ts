@@ -13,14 +13,18 @@ export interface TranscriptLengths {
   readonly calls: ReadonlyMap<ObjectId, Pick<SessionCall, 'tool' | 'args' | 'chars'>>;
 }
 
+/** Returns the length of the result of a step's call. */
+const resultChars = ({ call }: Step, { calls }: TranscriptLengths): number =>
+  call === undefined ? 0 : (call.answer?.chars ?? calls.get(call.id)?.chars ?? 0);
+
 /** Returns the length of an entry as the model saw it. */
-function lengthOf({ kind, step }: TranscriptEntry, { calls }: TranscriptLengths): number {
+function lengthOf({ kind, step }: TranscriptEntry, lengths: TranscriptLengths): number {
   const { message, call, event } = step;
   if (kind === 'summary') return event?.detail?.length ?? 0;
   if (kind === 'message') return (message?.role.length ?? 0) + 2 + (message?.text.length ?? 0);
-  const made = call === undefined ? undefined : calls.get(call.id);
+  const made = call === undefined ? undefined : lengths.calls.get(call.id);
   if (made === undefined) return 0;
-  return made.tool.length + 1 + JSON.stringify(made.args).length + (call?.answer?.chars ?? made.chars);
+  return made.tool.length + 1 + JSON.stringify(made.args).length + resultChars(step, lengths);
 }
 
 /** Builds the columns of requests that a transcript shows, with the sizes of their sections. */
@@ -30,12 +34,16 @@ export function transcriptColumns(
   lengths: TranscriptLengths,
 ): ReadonlyMap<SessionRequest, StripCall> {
   const changes = entries.flatMap((entry) => {
-    const chars = lengthOf(entry, lengths);
+    const { step, until, replaced } = entry;
     const section = entry.kind === 'call' ? ('active' as const) : ('chat' as const);
-    return [
-      { step: entry.step.seq, section, chars },
-      ...(Number.isFinite(entry.until) ? [{ step: entry.until, section, chars: -chars }] : []),
-    ];
+    let [chars, result] = [lengthOf(entry, lengths), resultChars(step, lengths)];
+    const found = [{ step: step.seq, section, chars }];
+    for (const { from, text } of replaced) {
+      found.push({ step: from, section, chars: text.length - result });
+      chars += text.length - result;
+      result = text.length;
+    }
+    return Number.isFinite(until) ? [...found, { step: until, section, chars: -chars }] : found;
   });
   changes.sort((a, b) => a.step - b.step);
   const sums = { chat: 0, active: 0 };

@@ -1,8 +1,8 @@
 import pLimit from 'p-limit';
 import { isNamedBy, type ShellChanges, shellChanges } from '../../harness/tool-output/shell-changes.js';
 import { kindOfCall, type LineRange, linesAsked } from '../../history/rebuild/call-names.js';
+import { type OtherLines, otherLinesIn } from '../../history/rebuild/changed-outside.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
-import type { FileAuthor } from '../../objects/file-author.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import { versionState } from '../../review/ask/object-log.js';
@@ -10,6 +10,7 @@ import { type SessionCall, sessionCalls } from '../../review/ask/session-calls.j
 import type { HistoryHead } from '../../store/snapshot-rows.js';
 import { defined } from '../../values/defined.js';
 import { type Described, describe } from './described-objects.js';
+import { firstWhy, otherLinesWhy, outsideWhy, shellWhy } from './version-words.js';
 
 /** The author of a file version, as far as the database shows it. */
 export interface VersionActor {
@@ -78,6 +79,15 @@ interface ShellRun {
   readonly shell: ShellChanges;
 }
 
+/** A change from outside that a read of the same lines shows: they had another text before. */
+export interface OutsideChange {
+  /** The step and the call that read the other text. */
+  readonly step: Step;
+  readonly call: SessionCall;
+  readonly object: ObjectId;
+  readonly lines: OtherLines;
+}
+
 type Touches = ReadonlyMap<ObjectId, readonly Omit<Touch, 'txId'>[]>;
 
 /** A call that changed a file whose newest version the agent had not seen. */
@@ -100,15 +110,17 @@ export class SessionActors {
   readonly #touches: Touches;
   readonly #steps: readonly Step[];
   readonly #runs: readonly ShellRun[];
+  /** Changes that nothing recorded made, found at import by comparing reads, in order. */
+  readonly outside: readonly OutsideChange[];
   readonly #known = new Map<ObjectId, Promise<ReadFile>>();
 
   private constructor(
     timeline: Timeline,
     session: SessionId,
-    of: { touches: Touches; steps: readonly Step[]; runs: readonly ShellRun[] },
+    of: { touches: Touches; steps: readonly Step[]; runs: readonly ShellRun[]; outside: readonly OutsideChange[] },
   ) {
     [this.#timeline, this.#session, this.#touches, this.#steps] = [timeline, session, of.touches, of.steps];
-    this.#runs = of.runs;
+    [this.#runs, this.outside] = [of.runs, of.outside];
   }
 
   /** Reads the steps and calls of a session. */
@@ -126,7 +138,15 @@ export class SessionActors {
     });
     const shellOf = new Map(runs.map(({ step, shell }) => [step, shell]));
     const writing = runs.filter(({ shell }) => shell.written.length > 0);
-    const names = await describe(timeline, [...new Set(writing.flatMap(({ call }) => call.fileRefs))]);
+    const noted = made.flatMap((one) => (one.step.notes ?? []).map((note) => ({ ...one, lines: otherLinesIn(note) })));
+    const named = [...writing, ...noted.filter(({ lines }) => lines !== undefined)];
+    const names = await describe(timeline, [...new Set(named.flatMap(({ call }) => call.fileRefs))]);
+    const outside = noted.flatMap(({ step, call, lines }): readonly OutsideChange[] => {
+      if (lines === undefined) return [];
+      const isOf = (id: ObjectId): boolean => isNamedBy(pathOf(names.get(id)) ?? '', lines.path);
+      const object = call.fileRefs.find(isOf) ?? (call.fileRefs.length === 1 ? call.fileRefs[0] : undefined);
+      return object === undefined ? [] : [{ step, call, object, lines }];
+    });
     const touches = new Map<ObjectId, Omit<Touch, 'txId'>[]>();
     for (const { step, call } of made) {
       for (const id of call.fileRefs) {
@@ -135,7 +155,7 @@ export class SessionActors {
         touches.set(id, [...(touches.get(id) ?? []), { step, call, changes }]);
       }
     }
-    return new SessionActors(timeline, session, { touches, steps, runs });
+    return new SessionActors(timeline, session, { touches, steps, runs, outside });
   }
 
   /** The files that the session's calls changed, by their tools or by commands that name them. */
@@ -148,15 +168,26 @@ export class SessionActors {
     return (await this.#read(object)).versions;
   }
 
-  /** Returns the changes of a file by the session's calls whose text was not recorded, in order. */
+  /**
+   * Returns the changes of a file without a recorded text, in order: by calls of the session, and
+   * from outside.
+   */
   async unrecorded(object: ObjectId): Promise<readonly UnrecordedChange[]> {
-    return (await this.#read(object)).unrecorded.map((touch) => {
+    const { unrecorded, versions } = await this.#read(object);
+    const recorded = new Set(versions.map(({ validTime }) => validTime.getTime()));
+    const outside = this.outside.filter((one) => one.object === object && !recorded.has(one.step.at));
+    const byCalls = unrecorded.map((touch): UnrecordedChange => {
       const { session, ...placed } = placeOf(touch);
       const isSure = touch.call.changes;
       const did = isSure ? 'changed it' : 'may have changed it';
       const why = `${touch.call.name} ${did} in turn ${touch.step.turn}, and the text was not recorded.`;
       return { step: touch.step, isSure, by: { kind: 'agent', why, session, ...placed } };
     });
+    const byOthers = outside.map(({ step, call, lines }): UnrecordedChange => {
+      const why = `${otherLinesWhy(lines)} ${call.name} read the new text in turn ${step.turn}.`;
+      return { step, isSure: true, by: { kind: 'unknown', why } };
+    });
+    return [...byCalls, ...byOthers].sort((a, b) => a.step.seq - b.step.seq);
   }
 
   /** Returns the calls that named a file, in order. */
@@ -188,7 +219,7 @@ export class SessionActors {
     ]);
     const touches = touched.map((touch) => ({ ...touch, txId: times.get(touch.step.seq)?.txId }));
     const name = pathOf((await describe(this.#timeline, [object])).get(object));
-    const acted = versions.map((_, i) => this.#acted({ versions, at: i, touches, name }));
+    const acted = versions.map((_, i) => this.#acted({ object, versions, at: i, touches, name }));
     const written = new Set(
       acted.flatMap(({ by, number }) => (versionState(versions[number - 1] as HistoryHead) === 'stub' ? [] : by.step)),
     );
@@ -208,13 +239,15 @@ export class SessionActors {
     return undefined;
   }
 
-  #acted({ versions, at, touches, name = '' }: NamedVersions): ActedVersion {
+  #acted({ object, versions, at, touches, name = '' }: NamedVersions): ActedVersion {
     const version = versions[at] as HistoryHead;
     const last = versions[at - 1];
     const back = earlierAlike(versions, at);
     const { validTime, txId, marks } = version;
     const isFirst = last === undefined || versionState(last) === 'stub';
-    const behind = touches.filter((touch) => touch.txId === txId && touch.step.at >= validTime.getTime());
+    const behind = touches.filter(
+      ({ txId: tx, step, call }) => tx === txId && step.at >= validTime.getTime() && mayChange(call),
+    );
     // In an import, a call and its version have the same time, and a transaction may have many
     // calls.
     const exact = behind.filter(({ step }) => step.at === validTime.getTime());
@@ -236,6 +269,7 @@ export class SessionActors {
     const before = this.#steps.findLast((step) => step.at <= validTime.getTime());
     const { session, ...placed } = found === undefined ? moment(before) : placeOf(found);
     const { author } = marks;
+    const other = this.outside.find((one) => one.object === object && one.step === found?.step)?.lines;
     const why =
       writer !== undefined
         ? `The call ${writer.call.name} wrote it in turn ${writer.step.turn}.`
@@ -248,7 +282,12 @@ export class SessionActors {
             (found === undefined
               ? 'It changed on disk, outside the calls of this session. No trace of git or an editor was found.'
               : isFirst
-                ? firstWhy(found, version, last !== undefined)
+                ? firstWhy(found, {
+                    isStub: versionState(version) === 'stub',
+                    wasKnown: last !== undefined,
+                    lines: linesRead(found.call),
+                    other,
+                  })
                 : `It changed on the disk before ${found.call.name} read it in turn ${found.step.turn}.`));
     const outside = author?.kind ?? ((putBack ?? shell ?? earlier) === undefined ? 'unknown' : 'agent');
     const kind: VersionActor['kind'] = writer === undefined ? outside : 'agent';
@@ -275,6 +314,7 @@ export class SessionActors {
 
 /** The versions of a file, the place of one of them, and the calls that named the file. */
 interface NamedVersions {
+  readonly object: ObjectId;
   readonly versions: readonly HistoryHead[];
   readonly at: number;
   readonly touches: readonly Touch[];
@@ -300,48 +340,10 @@ function earlierAlike(versions: readonly HistoryHead[], at: number): number | un
   return versions.slice(0, Math.max(0, at - 1)).findLast(isAlike)?.number;
 }
 
+/** Returns whether a call may have changed a file: a failed edit did not. */
+const mayChange = (call: SessionCall): boolean => !call.failed || kindOfCall(call) === 'shell';
+
 const linesRead = (call: SessionCall): LineRange | undefined => (call.reads ? linesAsked(call) : undefined);
-
-/** Describes how the first text of a file, or its first mention, was recorded. */
-function firstWhy({ step, call }: Pick<Touch, 'step' | 'call'>, version: HistoryHead, wasKnown: boolean): string {
-  const where = `in turn ${step.turn}`;
-  const lines = linesRead(call);
-  if (versionState(version) === 'stub')
-    return lines === undefined
-      ? `${call.name} found it ${where}.`
-      : `${call.name} read a part of it ${where}, and the whole text was not recorded.`;
-  return wasKnown
-    ? `${call.name} read all of it for the first time ${where}. Nothing shows whether it had changed before.`
-    : `It was there when ${call.name} first read it ${where}.`;
-}
-
-/** The calls of a shell, or calls whose text was not recorded, that led to a version. */
-interface LedTo {
-  readonly back: number | undefined;
-  readonly putBack: { readonly run: ShellRun; readonly command: string } | undefined;
-  readonly shell: Touch | undefined;
-  readonly earlier: Touch | undefined;
-}
-
-/** Names the command that led to a version, or the call whose text was not recorded. */
-function shellWhy({ back, putBack, shell, earlier }: LedTo): string | undefined {
-  if (putBack !== undefined) {
-    const { name } = putBack.run.call;
-    const by = name.includes(putBack.command) ? name : `${putBack.command}, in ${name},`;
-    return `Back to version ${back} by ${by} in turn ${putBack.run.step.turn}.`;
-  }
-  if (shell !== undefined) return `It changed while ${shell.call.name} ran in turn ${shell.step.turn}.`;
-  return earlier === undefined
-    ? undefined
-    : `${earlier.call.name} changed it in turn ${earlier.step.turn}. Its text was recorded later, when it was read.`;
-}
-
-/** Describes the evidence that git or an editor made a version. */
-function outsideWhy(author: FileAuthor): string {
-  return author.kind === 'git'
-    ? `git ${author.action} moved HEAD to ${author.commit.slice(0, 10)} then, and the file equals that commit's.`
-    : `${author.editor} saved it: its temporary files appeared beside the file at that time.`;
-}
 
 const moment = (step: Step | undefined): Partial<ReturnType<typeof placeOf>> =>
   step === undefined ? {} : { session: step.session, turn: step.turn, step: step.seq };

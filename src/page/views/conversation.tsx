@@ -130,7 +130,9 @@ function Outline({ rows }: { readonly rows: readonly ConversationRow[] }) {
   const strip = useSessionStrip();
   const calls = strip.state === 'there' ? strip.value.calls : [];
   const turns = useMemo(() => turnStarts(calls), [calls]);
-  const prompts = rows.filter((row): row is RowOf<'message'> => row.kind === 'message' && row.role === 'user');
+  const prompts = rows.filter(
+    (row): row is RowOf<'message'> => row.kind === 'message' && (row.role === 'user' || row.role === 'parent'),
+  );
   const [first, last] = [prompts[0]?.turn ?? 0, prompts.at(-1)?.turn ?? 0];
   if (prompts.length < 2 && turns.length < 2) return null;
   return (

@@ -113,21 +113,45 @@ function PutBack({ plan, call }: { readonly plan: RestorePlan; readonly call: nu
 }
 
 function StaleCalls({ stale }: { readonly stale: Stale }) {
-  if (stale.calls.length === 0) return <p class="soft">No call acted on a stale copy.</p>;
+  const { calls, outside, is_transcript: isTranscript } = stale;
   return (
-    <section class="verdict bad" aria-label="Stale copies">
-      <strong>{plural(stale.calls.length, 'call')} changed a file whose newest version the agent had not seen</strong>
-      <ul class="plain">
-        {stale.calls.slice(0, 20).map(({ step, name, object, file, seen, was, by, failed }) => (
-          <li key={`${step} ${object}`}>
-            <a href={from('conversation', { step })}>{oneLine(name, 80)}</a>
-            {failed && ' (failed)'}: had seen version {seen.number} of{' '}
-            <a href={from('object', { id: object, a: seen.number, b: was.number })}>{oneLine(pathEnd(file, 60))}</a>, on
-            the disk was version {was.number}, by <ActorLink by={by} />
-          </li>
-        ))}
-      </ul>
-    </section>
+    <>
+      {calls.length > 0 && (
+        <section class="verdict bad" aria-label="Stale copies">
+          <strong>{plural(calls.length, 'call')} changed a file whose newest version the agent had not seen</strong>
+          <ul class="plain">
+            {calls.slice(0, 20).map(({ step, name, object, file, seen, was, by, failed }) => (
+              <li key={`${step} ${object}`}>
+                <a href={from('conversation', { step })}>{oneLine(name, 80)}</a>
+                {failed && ' (failed)'}: had seen version {seen.number} of{' '}
+                <a href={from('object', { id: object, a: seen.number, b: was.number })}>{oneLine(pathEnd(file, 60))}</a>
+                , on the disk was version {was.number}, by <ActorLink by={by} />
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {outside.length > 0 && (
+        <section class="verdict warn" aria-label="Changes from outside">
+          <strong>
+            Files changed, and no recorded call did it. Whether a call acted on a stale copy of them is not recorded
+          </strong>
+          <ul class="plain">
+            {outside.slice(0, 20).map(({ step, name, object, file, lines, why }) => (
+              <li key={`${step} ${object}`} title={oneLine(why, 300)}>
+                <a href={from('object', { id: object })}>{oneLine(pathEnd(file, 60))}</a> lines {lines.from}–{lines.to},
+                before <a href={from('conversation', { step })}>{oneLine(name, 80)}</a> read them
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {calls.length + outside.length === 0 && (
+        <p class="soft">
+          No call acted on a stale copy{isTranscript && ', as far as the reads in the transcript show'}.
+        </p>
+      )}
+    </>
   );
 }
 

@@ -228,6 +228,7 @@ export function MoneyView() {
           tokens,
           calls,
           uncounted,
+          inherited,
           causes,
           costliest,
           by_call: byCall,
@@ -261,6 +262,7 @@ export function MoneyView() {
                   </>
                 )}
               </dl>
+              {inherited !== null && <p>{oneLine(inherited, 400)}</p>}
               {why !== '' && <p class="soft">{oneLine(why, 400)}</p>}
               {spent !== null && spent.unpriced > 0 && (
                 <div class="verdict warn">{plural(spent.unpriced, 'call')} without a price, left out of the sum.</div>

@@ -4,7 +4,7 @@ import { AnswerBox } from '../answer-box.js';
 import { isServed, useAnswer } from '../ask.js';
 import { STATES } from '../band.js';
 import { useQuestion, useSessionStrip, useStrip } from '../calls.js';
-import { CallsOfFile, recordedPart, VERSION_STATES } from '../calls-of-file.js';
+import { CallsOfFile, partsRead, recordedPart, VERSION_STATES } from '../calls-of-file.js';
 import { DiffView } from '../diff-view.js';
 import { SetVerbs } from '../person.js';
 import { from, place, refine } from '../place.js';
@@ -133,11 +133,13 @@ function seenBy({ tx_id: tx, valid_time: at }: LoggedVersion, { who, session, st
 }
 
 /** Shows a change of the file by a call whose text was not recorded. */
-function UnrecordedRow({ change }: { readonly change: Unrecorded }) {
+function UnrecordedRow({ change, parts }: { readonly change: Unrecorded; readonly parts: string }) {
   return (
     <tr>
       <td data-name="Version">
-        <span class="soft">{change.is_sure ? 'changed' : 'perhaps changed'}, text not recorded</span>
+        <span class="soft">
+          {change.is_sure ? 'changed' : 'perhaps changed'}, text not recorded{parts !== '' && `; ${parts}`}
+        </span>
       </td>
       <td data-name="By">
         <ActorLink by={change.by} />
@@ -178,6 +180,12 @@ function History({
       ({ at }) => (version === undefined || at >= version.valid_time) && (later === undefined || at < later.valid_time),
     );
   const there = strip.state === 'there' ? strip.value : undefined;
+  const unrecordedRows = (version: LoggedVersion | undefined, later: LoggedVersion | undefined) =>
+    changedAfter(version, later).map((change, i, all) => {
+      const until = all[i - 1]?.at ?? later?.valid_time;
+      const parts = partsRead({ since: change.at, until, calls, strip: there });
+      return <UnrecordedRow key={change.step} change={change} parts={parts} />;
+    });
   const right = versions.find(({ number }) => String(number) === b) ?? versions[0];
   const before = versions.find(({ number, state }) => number === (right?.number ?? 0) - 1 && state === 'text');
   const left = a === 'none' ? undefined : (versions.find(({ number }) => String(number) === a) ?? before);
@@ -201,14 +209,16 @@ function History({
               const acted = actedOf(version);
               return (
                 <Fragment key={version.number}>
-                  {changedAfter(version, versions[i - 1]).map((change) => (
-                    <UnrecordedRow key={change.step} change={change} />
-                  ))}
+                  {unrecordedRows(version, versions[i - 1])}
                   <tr class={version === right ? 'chosen' : ''}>
                     <td data-name="Version">
                       {version.number}{' '}
                       <span class="soft">
-                        {recordedPart(version, { later: versions[i - 1], calls, strip: there })}
+                        {recordedPart(version, {
+                          until: changedAfter(version, versions[i - 1]).at(-1)?.at ?? versions[i - 1]?.valid_time,
+                          calls,
+                          strip: there,
+                        })}
                         {acted?.back != null && `back to version ${acted.back}`}
                       </span>
                     </td>
@@ -233,9 +243,7 @@ function History({
                 </Fragment>
               );
             })}
-            {changedAfter(undefined, versions.at(-1)).map((change) => (
-              <UnrecordedRow key={change.step} change={change} />
-            ))}
+            {unrecordedRows(undefined, versions.at(-1))}
           </tbody>
         </table>
       </div>

@@ -11,6 +11,7 @@ import {
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { defined } from '../../values/defined.js';
 import { fileRefsOf } from './logged-turn.js';
 
 /** A tool call of a session as a list or a conversation names it. */
@@ -97,12 +98,41 @@ export function changedBy(calls: Iterable<SessionCall>): ReadonlyMap<ObjectId, n
   return changed;
 }
 
-/** Returns the steps that a session made itself: those after its fork. */
+/** The first steps of a session that are not its own. */
+export interface InheritedSteps {
+  /** Their number. */
+  readonly steps: number;
+  /** The session that made them. */
+  readonly session?: string;
+}
+
+/** Returns the first steps that a session copied: the event behind them says how many they are. */
+function copiedSteps(steps: readonly Step[]): InheritedSteps {
+  const mark = steps.findLast(({ seq, event }) => event?.kind === 'forked' && event.kept === seq - 1)?.event;
+  return { steps: mark?.kept ?? 0, ...defined({ session: mark?.detail }) };
+}
+
+/**
+ * Returns the first steps that a session did not make. A fork shares them with its parent. A
+ * transcript may begin with a copy of them.
+ */
+export async function inheritedSteps(
+  snapshot: StoreSnapshot,
+  session: SessionId,
+  steps: readonly Step[],
+): Promise<InheritedSteps> {
+  const segments = (await snapshot.lineage(session))?.segments ?? [];
+  const shared = (segments.at(-1)?.first ?? 1) - 1;
+  const copied = copiedSteps(steps);
+  return copied.steps >= shared ? copied : { steps: shared, ...defined({ session: segments.at(-2)?.session }) };
+}
+
+/** Returns the steps that a session made itself. */
 export async function ownSteps(
   snapshot: StoreSnapshot,
   session: SessionId,
   steps: readonly Step[],
 ): Promise<readonly Step[]> {
-  const first = (await snapshot.lineage(session))?.segments.at(-1)?.first ?? 1;
-  return steps.filter(({ seq }) => seq >= first);
+  const { steps: inherited } = await inheritedSteps(snapshot, session, steps);
+  return steps.filter(({ seq }) => seq > inherited);
 }

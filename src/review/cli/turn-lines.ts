@@ -82,7 +82,7 @@ const EVENTS: Readonly<Record<LoggedEvent['kind'], string>> = {
   compacted: 'the harness compacted its history',
   shortened: 'the harness sends less of its history',
   diverged: "the harness's history continues differently",
-  forked: "the harness's history branches here",
+  forked: 'all before was made in another session',
   paused: "Palimpsest was turned off: the harness's own list goes out from here",
   resumed: 'Palimpsest was turned on',
   bypassed: "a model call went out with the harness's own list",

@@ -1,16 +1,15 @@
 import pLimit from 'p-limit';
-import * as z from 'zod';
 import type { ContextClient } from '../../client/session/context-client.js';
 import { listSessions, type SessionSummary } from '../../client/session/open-session.js';
 import { type ImportedSession, importedSessions } from '../../host/imported-sessions.js';
 import { SessionTitles } from '../../host/session-titles.js';
 import type { AskedPast } from '../../http/http-contract.js';
 import { sessionLockOwners } from '../../journal/session-lock.js';
-import type { ContextRecord } from '../../objects/context-record.js';
-import { callSuffix, type ObjectId, type SessionId } from '../../objects/ids.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { type SessionFigures, sessionFigures } from '../money/session-figures.js';
+import { readStarter } from './import-records.js';
 import { CHECKS, FIGURES, KeptSessions, type KnownFigures, type SessionCheck } from './kept-sessions.js';
 
 /** A session in a list for people. */
@@ -171,9 +170,7 @@ export class SessionRows {
   ): Promise<ReadonlyMap<string, SessionRow['parent']>> {
     const unknown = ids.filter((id) => !this.#starters.has(id));
     await pLimit(AT_ONCE).map(unknown, async (id) => {
-      const wanted = { kinds: ['event'] as const, last: 0, onDamaged: () => undefined };
-      const records = await snapshot.records(id, wanted);
-      this.#starters.set(id, starterOf(records));
+      this.#starters.set(id, await readStarter(snapshot, id));
     });
     return this.#starters;
   }
@@ -199,27 +196,6 @@ export class SessionRows {
 
 /** Returns the first session of a recording that has several: `ID` for `ID.2`. */
 const recordingOf = (id: string): string | undefined => /^(.+)\.\d+$/.exec(id)?.[1];
-
-const PARENT = z.object({
-  type: z.literal('parent-session'),
-  subject: z.string(),
-  data: z.object({ relation: z.string(), call: z.string().optional() }),
-});
-
-/** Returns the session that started another one as its sub-agent, and the call that did. */
-function starterOf(records: readonly ContextRecord<'event'>[]): SessionRow['parent'] {
-  for (const { body } of records) {
-    const { data: found } = PARENT.safeParse(body);
-    if (found?.data.relation !== 'subagent') continue;
-    const { subject: session, data } = found;
-    const call =
-      data.call === undefined
-        ? undefined
-        : (`${data.call.slice(0, 300)}${callSuffix(session as SessionId)}` as ObjectId);
-    return { session, kind: 'sub-agent', ...defined({ call }) };
-  }
-  return undefined;
-}
 
 function parentOf({ parent }: SessionSummary, noted: ImportedSession | undefined): SessionRow['parent'] {
   if (parent !== undefined) return { session: parent.session, at: parent.seq, kind: 'fork' };

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { conversation } from '../../../src/page/server/conversation.js';
 import { SessionRows } from '../../../src/review/rows/session-rows.js';
 import { RecordingLines, replay, reviewedRecordings } from '../../support/replays.js';
 
@@ -34,4 +36,6 @@ test('a sub-agent of a recording has the session that started it, and the call',
       [sub, { session: main, kind: 'sub-agent', call: `t1@${main}` }],
     ]),
   );
+  const told = await conversation(await Timeline.open(room.reviewer.store), { session: sub ?? '', limit: 10 });
+  expect(told.rows.flatMap((row) => (row.kind === 'message' ? [row.role] : []))).toEqual(['parent', 'assistant']);
 });

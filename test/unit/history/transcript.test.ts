@@ -58,6 +58,39 @@ describe('the requests of a transcript', () => {
     expect(transcriptEntries(steps).compactions).toMatchObject([{ dropped: [], unnamed: 1 }]);
   });
 
+  test('keep the entries behind the summary from the step on that a compaction names', () => {
+    const steps = [
+      said(1, 'user'),
+      called(2, 'a'),
+      said(3, 'user'),
+      called(4, 'b'),
+      event(5, { detail: 'Sum', keptFrom: 3 }),
+      said(6, 'user'),
+      event(7, { detail: 'Again', keptFrom: 6 }),
+    ];
+    expect(stepsOf(steps, 4)).toEqual(['message 1', 'call 2', 'message 3', 'call 4']);
+    expect(stepsOf(steps, 6)).toEqual(['summary 5', 'message 3', 'call 4', 'message 6']);
+    expect(stepsOf(steps, 7)).toEqual(['summary 7', 'message 6']);
+  });
+
+  test('lack the entries that a compaction names, and have its summary in their place', () => {
+    const steps = [said(1, 'user'), called(2, 'a'), called(3, 'b'), event(4, { detail: 'Sum', gone: [2] })];
+    expect(stepsOf(steps, 4)).toEqual(['message 1', 'summary 4', 'call 3']);
+  });
+
+  test('lack the results that a compaction names, and their files', () => {
+    const steps = [said(1, 'user'), called(2, 'a', ['file']), called(3, 'b'), event(4, { missing: 2, gone: [2] })];
+    const told = transcriptEntries(steps);
+    expect(stepsOf(steps, 4)).toEqual(['message 1', 'call 2', 'call 3']);
+    expect(told.entries.map((entry) => replacedAt(entry, 4))).toEqual([undefined, '', undefined]);
+    expect(told.compactions).toMatchObject([{ unnamed: 1 }]);
+    const call = { tool: 'read', args: { path: 'f' }, failed: false, fileRefs: ['file'] as never };
+    const file = presencesOf(told, () => call).get('file' as never);
+    expect([presentAt(file, 3), presentAt(file, 4)]).toEqual(['whole', 'whole']);
+    const only = presencesOf(transcriptEntries(steps.filter(({ seq }) => seq !== 3)), () => call).get('file' as never);
+    expect([presentAt(only, 2), presentAt(only, 4)]).toEqual(['whole', undefined]);
+  });
+
   test('show a replaced result from the step on at which it was replaced', () => {
     const steps = [
       said(1, 'user'),

@@ -12,9 +12,9 @@ function timeOf(id: string | undefined): number | undefined {
 
 /**
  * Separates a fork's copied history from its own records. The file repeats the parent's records
- * after the parent's meta. They are written in one go at the moment of the fork. Later versions keep
- * the old times. The copy ends with the first turn whose id is younger than the session, otherwise
- * with the first pause.
+ * after the parent's meta. They are written in one go at the moment of the fork. Later versions
+ * keep the old times. The copy ends with the first turn whose id is younger than the session,
+ * otherwise with the first pause.
  */
 export class CopiedHistory {
   /** When the session itself began. */

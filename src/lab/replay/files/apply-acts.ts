@@ -17,7 +17,7 @@ export interface SeenFile {
 }
 
 /** Returns the canonical path of a recorded name; undefined for an invalid path. */
-type Resolve = (name: string) => CanonicalPath | undefined;
+export type Resolve = (name: string) => CanonicalPath | undefined;
 
 interface Work {
   readonly tree: FileTree;

@@ -18,9 +18,11 @@ function shown(act: Extract<ShellAct, { kind: 'show' }>, text: string): readonly
   const from = bare.startLine ?? range?.from ?? 1;
   const lines = bareLines(bare.text).length;
   if (lines === 0) return [{ kind: 'name', path }];
-  // If the command printed fewer lines than its range, the file ends with the last of them.
+  // If the command shows fewer lines than it was asked for, the file ends there. A tool that cuts
+  // the end of an output may have cut a blank line.
+  const cut = bare.text.endsWith('\n') ? 0 : 1;
   const wanted = range?.to === undefined ? undefined : range.to - (range.from ?? 1) + 1;
-  const ended = wanted === undefined ? range !== undefined || bare.startLine !== undefined : lines < wanted;
+  const ended = wanted === undefined ? range !== undefined || bare.startLine !== undefined : lines < wanted - cut;
   const total = ended ? { total: from + lines - 1 } : {};
   return [{ kind: 'show', path, text: bare.text, startLine: from, whole: from === 1 && ended, ...total }];
 }

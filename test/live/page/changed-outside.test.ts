@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { conversation } from '../../../src/page/server/conversation.js';
+import { fileAuthors, staleCalls } from '../../../src/page/server/file-authors.js';
+import { RecordingLines, replay, reviewedRecordings } from '../../support/replays.js';
+
+describe('a file whose lines two reads show differently', () => {
+  let room: Awaited<ReturnType<typeof reviewedRecordings>>;
+  let timeline: Timeline;
+  let session: string;
+
+  beforeAll(async () => {
+    room = await reviewedRecordings();
+    const edit = { file_path: '/p/a.ts', old_string: 'none', new_string: 'some' };
+    const lines = new RecordingLines()
+      .user('Mend it.')
+      .calls('c1', 'Bash', { command: "sed -n '1,3p' a.ts" })
+      .answers('c1', 'one\ntwo\nthree')
+      .calls('c2', 'Bash', { command: "sed -n '2,4p' a.ts" })
+      .answers('c2', 'zwei\nthree\nfour')
+      .calls('c3', 'Edit', edit)
+      .answers('c3', 'String to replace not found in file.', { failed: true })
+      .calls('c4', 'Bash', { command: "sed -n '1,2p' b.ts" })
+      .answers('c4', 'one\ntwo')
+      .calls('c5', 'Edit', { ...edit, file_path: '/p/missing.ts' })
+      .answers('c5', 'File does not exist.', { failed: true })
+      .says('I give up.');
+    ({ session = '' } = (await replay(await room.recordings.write('outside.jsonl', lines.text))).sessions[0] ?? {});
+    timeline = await Timeline.open(room.reviewer.store);
+  });
+  afterAll(() => room.close());
+
+  test('has a change by an unknown author before the read of the new text', async () => {
+    const { unrecorded } = await fileAuthors(timeline, session, '/p/a.ts');
+    expect(unrecorded.map(({ is_sure: isSure, by }) => [isSure, by.kind, by.why])).toEqual([
+      [true, 'unknown', expect.stringMatching(/^Lines 2–2 had another text .* read the new text in turn 1\.$/)],
+    ]);
+    expect((await fileAuthors(timeline, session, '/p/b.ts')).unrecorded).toEqual([]);
+  });
+
+  test('leaves open whether a call acted on a stale copy', async () => {
+    const { calls, outside, is_transcript: isTranscript } = await staleCalls(timeline, session);
+    expect([calls, isTranscript]).toEqual([[], true]);
+    expect(outside).toMatchObject([{ name: expect.stringContaining('a.ts'), lines: { from: 2, to: 2 } }]);
+    const { rows } = await conversation(timeline, { session, limit: 100 });
+    const notes = rows.flatMap((row) => (row.kind === 'call' ? row.notes : []));
+    expect(notes).toEqual([expect.stringMatching(/^\/p\/a\.ts: lines 2–2 had another text/)]);
+  });
+
+  test('lists a failed edit among its calls, and no file that only a failed edit names', async () => {
+    const { calls } = await fileAuthors(timeline, session, '/p/a.ts');
+    expect(calls.map(({ effect, failed }) => [effect, failed])).toEqual([
+      ['read', false],
+      ['read', false],
+      ['changed', true],
+    ]);
+    await expect(fileAuthors(timeline, session, '/p/missing.ts')).rejects.toThrow('missing.ts');
+  });
+});
