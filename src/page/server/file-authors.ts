@@ -57,6 +57,22 @@ export async function fileAuthors(asked: Timeline, name: string, object: string)
   });
 }
 
+/** Says what is known of calls on stale copies; empty if the list of such calls says it. */
+function verdictOn({
+  outside,
+  calls,
+  isTranscript,
+}: {
+  outside: number;
+  calls: number;
+  isTranscript: boolean;
+}): string {
+  if (outside > 0)
+    return 'Files changed, and no recorded call did it. Whether a call acted on a stale copy of them is not recorded:';
+  if (calls > 0) return '';
+  return `No call acted on a stale copy${isTranscript ? ', as far as the reads in the transcript show' : ''}.`;
+}
+
 /**
  * Returns the calls of a session that changed a file whose newest version the agent had not seen.
  *
@@ -75,7 +91,11 @@ export async function staleCalls(asked: Timeline, name: string): Promise<PageBod
     session,
     basis: pinnedBasis(timeline.present.basis),
     changed: [...changed].map(([object, calls]) => ({ object, calls })),
-    isTranscript: await timeline.isTranscript(session),
+    verdict: verdictOn({
+      outside: outside.length,
+      calls: found.length,
+      isTranscript: await timeline.isTranscript(session),
+    }),
     outside: outside.map(({ step, call, object, lines }) => ({
       step: step.seq,
       turn: step.turn,

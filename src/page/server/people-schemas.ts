@@ -229,7 +229,7 @@ export const PEOPLE_ANSWERS = {
       changed: z
         .array(z.object({ object: z.string(), calls: count }))
         .describe("Files that the session's own calls changed by their tools, with the number of those calls"),
-      is_transcript: z.boolean().describe('Whether only a transcript shows the files, where its calls read them'),
+      verdict: z.string().describe('A sentence on calls with stale copies; empty if `calls` says it'),
       outside: z
         .array(
           z.object({

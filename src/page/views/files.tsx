@@ -113,7 +113,7 @@ function PutBack({ plan, call }: { readonly plan: RestorePlan; readonly call: nu
 }
 
 function StaleCalls({ stale }: { readonly stale: Stale }) {
-  const { calls, outside, is_transcript: isTranscript } = stale;
+  const { calls, outside, verdict } = stale;
   return (
     <>
       {calls.length > 0 && (
@@ -131,25 +131,16 @@ function StaleCalls({ stale }: { readonly stale: Stale }) {
           </ul>
         </section>
       )}
+      {verdict !== '' && <p class={outside.length > 0 ? 'verdict warn' : 'soft'}>{verdict}</p>}
       {outside.length > 0 && (
-        <section class="verdict warn" aria-label="Changes from outside">
-          <strong>
-            Files changed, and no recorded call did it. Whether a call acted on a stale copy of them is not recorded
-          </strong>
-          <ul class="plain">
-            {outside.slice(0, 20).map(({ step, name, object, file, lines, why }) => (
-              <li key={`${step} ${object}`} title={oneLine(why, 300)}>
-                <a href={from('object', { id: object })}>{oneLine(pathEnd(file, 60))}</a> lines {lines.from}–{lines.to},
-                before <a href={from('conversation', { step })}>{oneLine(name, 80)}</a> read them
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
-      {calls.length + outside.length === 0 && (
-        <p class="soft">
-          No call acted on a stale copy{isTranscript && ', as far as the reads in the transcript show'}.
-        </p>
+        <ul class="plain">
+          {outside.slice(0, 20).map(({ step, name, object, file, lines, why }) => (
+            <li key={`${step} ${object}`} title={oneLine(why, 300)}>
+              <a href={from('object', { id: object })}>{oneLine(pathEnd(file, 60))}</a> lines {lines.from}–{lines.to},
+              before <a href={from('conversation', { step })}>{oneLine(name, 80)}</a>
+            </li>
+          ))}
+        </ul>
       )}
     </>
   );
