@@ -1,7 +1,8 @@
 import type { ContextSession } from '../client/session/context-session.js';
 import type { SentProof } from '../objects/assembly-proof.js';
 import { hashText } from '../objects/hashes.js';
-import type { Sha256 } from '../objects/ids.js';
+import type { ObjectId, Sha256 } from '../objects/ids.js';
+import { namesOf } from '../session/chat-places.js';
 import type { ChatMark } from '../session/session-fold.js';
 import { defined } from '../values/defined.js';
 import type { AnswerFacts } from './answer-facts.js';
@@ -89,8 +90,12 @@ function placeOfAnswer(
     return message?.role === 'assistant' && (message.text === '' || texts.has(hashText(message.text)));
   };
   let place = placeById(session, answer);
+  // A client repeats a request whose answer broke off. A step whose answer goes on with a call that
+  // the broken answer lacks belongs to the repetition.
+  const lacks = (call: ObjectId | undefined): boolean =>
+    answer.isCut === true && call !== undefined && !answer.calls?.some((native) => namesOf(call).has(native));
   const isText = ({ message }: ChatMark, at: number): boolean =>
-    message !== undefined && message.text !== '' && isOfAnswer(at);
+    message !== undefined && message.text !== '' && isOfAnswer(at) && !lacks(marks[at + 1]?.call);
   place ??= marks.find((mark, at) => mark.seq > after && isText(mark, at));
   // After a restart, the order may differ, so search all steps without a request.
   if (place === undefined) {

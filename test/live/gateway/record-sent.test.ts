@@ -235,6 +235,26 @@ describe('a sent request', () => {
     });
   });
 
+  test('is not the context of an answer that a repeated request got after this one broke off', async () => {
+    await begin();
+    await say('user', 'hello');
+    const body = bodyOf([text('user', 'hello')], 1);
+    const call = `toolu_${names}_9`;
+    const said = { id: 'msg_9', texts: [hashText('I read it.')] };
+    await say('assistant', 'I read it.');
+    await read(call, FILE);
+    const broken = request(body, { ...said, isCut: true });
+    const interrupted = request(body, { ...said, isCut: true, calls: [call] });
+    const whole = request(body, { ...said, calls: [call] });
+    expect(await recordSent(session, broken)).toEqual({ outcome: 'unmatched' });
+    for (const one of [interrupted, whole])
+      expect(await recordSent(session, one)).toEqual({ outcome: 'recorded', step: 1 });
+    await say('user', 'and now?');
+    await say('assistant', 'Well.');
+    const last = request(body, { texts: [hashText('Well.')], isCut: true });
+    expect(await recordSent(session, last)).toMatchObject({ outcome: 'recorded' });
+  });
+
   test('is left out if it is a side request or an error, and waits for its answer', async () => {
     await begin();
     await say('user', 'hello');
