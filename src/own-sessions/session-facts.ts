@@ -49,7 +49,10 @@ export const sessionFactsSchema = z.object({
   startedAt: z.number().optional(),
   endedAt: z.number().optional(),
   turns: count,
-  /** Number of model calls that the session made itself. Copied calls belong to its parent. */
+  /**
+   * Number of model calls that the session made itself. Copied calls belong to its parent. Calls
+   * that a rewind took back are left out.
+   */
   calls: count,
   /** Number of model calls without token counts. Copied calls are left out. */
   uncounted: count,
@@ -87,6 +90,8 @@ class CallCounter {
   copied = 0;
   /** Number of its own tool calls. They count as model calls if there are no answers with text. */
   tools = 0;
+  /** Calls that a rewind took back. */
+  left = { calls: 0, tools: 0 };
   hasAnswers = false;
 
   add(begins: boolean, copied: boolean | undefined): void {
@@ -99,6 +104,40 @@ class CallCounter {
   get own(): number {
     return this.hasAnswers ? this.calls - this.copied : this.tools;
   }
+
+  /** Its own calls in the conversation as it is now. */
+  get kept(): { readonly calls: number; readonly tools: number } {
+    return { calls: this.calls - this.copied - this.left.calls, tools: this.tools - this.left.tools };
+  }
+
+  returnTo({ calls, tools }: CallCounter['kept']): void {
+    this.left = { calls: this.calls - this.copied - calls, tools: this.tools - tools };
+  }
+}
+
+/** Remembers a value around each entry of a session, so that a rewind can return to it. */
+class KeptPlaces<T> {
+  readonly #places = new Map<string, { readonly before: T; readonly after: T }>();
+  /** The values before the person's prompts that were not taken back. */
+  readonly #prompts: T[] = [];
+
+  note(entry: Exclude<RecordedEntry, { kind: 'session' }>, { before, after }: { before: T; after: T }): void {
+    if (entry.kind === 'message' && entry.origin === 'person') this.#prompts.push(before);
+    if (entry.native_id === undefined) return;
+    this.#places.set(entry.native_id, { before: this.#places.get(entry.native_id)?.before ?? before, after });
+  }
+
+  /** Returns the value that a rewind returns to. Undefined if the recording does not state it. */
+  returnTo({ undone_from, undone_turns, parent_id }: EntryOf<'event'>): T | undefined {
+    if (undone_turns !== undefined) return this.#prompts.splice(-undone_turns)[0];
+    return this.#places.get(undone_from ?? '')?.before ?? this.#places.get(parent_id ?? '')?.after;
+  }
+}
+
+/** The counts of a session at an entry of its recording. */
+interface CountsThen {
+  readonly calls: readonly CallCounter['kept'][];
+  readonly turns: number;
 }
 
 /** A session of the recording that is being read: the conversation or a sub-agent. */
@@ -114,7 +153,10 @@ interface OpenSession {
   at: number | undefined;
   /** Time of the newest input for the model. */
   inputAt: number | undefined;
-  /** Events since the last counted answer that can explain a lost cache. */
+  /** Turns of the person that were not taken back. */
+  turns: number;
+  readonly places: KeptPlaces<CountsThen>;
+  /** Events since the last counted answer that explain a lost cache. */
   since: Set<CacheLoss>;
   last: { readonly prompt: number; readonly at: number | undefined; readonly model: string } | undefined;
 }
@@ -132,7 +174,19 @@ const isCounted = ({ input, output, cache_read, cache_write }: Usage): boolean =
 const countersOf = ({ calls }: OpenSession): readonly CallCounter[] => [calls.all, calls.counted];
 
 const counterOf = ({ calls, hasTokens }: OpenSession): CallCounter => (hasTokens ? calls.counted : calls.all);
-const ownCallsOf = (session: OpenSession | undefined): number => (session === undefined ? 0 : counterOf(session).own);
+const ownCallsOf = (session: OpenSession): number => counterOf(session).own;
+
+/** Returns the session's own calls without those that were taken back. */
+function keptCallsOf(session: OpenSession | undefined): number {
+  if (session === undefined) return 0;
+  const { kept, hasAnswers } = counterOf(session);
+  return hasAnswers ? kept.calls : kept.tools;
+}
+
+const countsOf = (session: OpenSession): CountsThen => ({
+  calls: countersOf(session).map(({ kept }) => kept),
+  turns: session.turns,
+});
 
 /** Smaller losses come from the provider's rounding, and from texts that moved to the end. */
 const LEAST_LOST_TOKENS = 2_000;
@@ -153,8 +207,6 @@ export class FactsCollector {
   /** The first prompt of a copied history. */
   #copiedPrompt: string | undefined;
   #model: string | undefined;
-  #turns = 0;
-  #toolCalls = 0;
   #from: number | undefined;
   #to: number | undefined;
 
@@ -174,6 +226,8 @@ export class FactsCollector {
         hasTokens: false,
         at: entry.started_at,
         inputAt: undefined,
+        turns: 0,
+        places: new KeptPlaces(),
         since: new Set(),
         last: undefined,
       });
@@ -184,9 +238,15 @@ export class FactsCollector {
     if (session === undefined) return;
     if (entry.copied !== true) this.#moment(entry.at);
     session.at = entry.at ?? session.at;
+    const before = countsOf(session);
+    this.#count(session, entry);
+    if (entry.kind !== 'event' || !REWINDS.has(entry.name))
+      session.places.note(entry, { before, after: countsOf(session) });
+  }
+
+  #count(session: OpenSession, entry: Exclude<RecordedEntry, { kind: 'session' }>): void {
     if (entry.kind === 'call') {
       const own = entry.copied === true ? 0 : 1;
-      this.#toolCalls += own;
       for (const counter of countersOf(session)) {
         counter.tools += own;
         counter.add(counter.rule.toolCall(), entry.copied);
@@ -205,14 +265,16 @@ export class FactsCollector {
   finish(losses: SessionFacts['losses']): Omit<SessionFacts, 'agent'> | undefined {
     if (this.#main === undefined) return undefined;
     const { native_id: id, cwd, parent } = this.#main;
-    const own = [...this.#sessions.values()].reduce((sum, one) => sum + ownCallsOf(one), 0);
+    const sessions = [...this.#sessions.values()];
+    const own = sessions.reduce((sum, one) => sum + ownCallsOf(one), 0);
+    const main = this.#sessions.get(id);
     return {
       id,
       title: asTitle(this.#name ?? this.#prompt ?? this.#copiedPrompt ?? '', this.#mask),
-      turns: this.#turns,
-      calls: ownCallsOf(this.#sessions.get(id)),
+      turns: main?.turns ?? 0,
+      calls: keptCallsOf(main),
       uncounted: Math.max(0, own - this.#counted.length),
-      toolCalls: this.#toolCalls,
+      toolCalls: sessions.reduce((sum, one) => sum + one.calls.all.kept.tools, 0),
       models: this.#models,
       answers: this.#counted,
       cacheLosses: this.#lost,
@@ -256,19 +318,25 @@ export class FactsCollector {
     const said = text.trim() === '' ? undefined : text;
     if (copied === true) this.#copiedPrompt ??= said;
     else {
-      this.#turns += 1;
+      session.turns += 1;
       this.#prompt ??= said;
     }
   }
 
-  #event(session: OpenSession, { name, text, usage, copied }: EntryOf<'event'>): void {
+  #event(session: OpenSession, entry: EntryOf<'event'>): void {
+    const { name, text, usage, copied } = entry;
     if (name === 'model-change') {
       session.model = text ?? session.model;
       this.#model ??= text;
     }
     if (REWINDS.has(name)) {
       session.since.add('rewind');
-      for (const { rule } of countersOf(session)) rule.input();
+      const then = session.places.returnTo(entry);
+      for (const [i, counter] of countersOf(session).entries()) {
+        counter.rule.input();
+        if (then !== undefined) counter.returnTo(then.calls[i] ?? counter.kept);
+      }
+      session.turns = then?.turns ?? session.turns;
     }
     if (name === 'titled' && session.entry === this.#main) this.#name = text ?? this.#name;
     if (usage !== undefined && copied !== true) this.#usage(session, usage);

@@ -47,7 +47,7 @@ describe('the sessions of the agents on a machine', () => {
       ['claude-code', 'ISBN check digit', '/home/mira/shelf', [2, 11, 10, 11]],
       ['cline', 'A discount of 50 % on 199 cent', undefined, [2, 5, 6, 5]],
       ['gemini-cli', 'A discount of 50 % on 199 cent', '/home/mira/shelf', [1, 7, 10, 7]],
-      ['pi', PROMPT.slice(0, 30), '/home/mira/shelf', [4, 13, 11, 13]],
+      ['pi', PROMPT.slice(0, 30), '/home/mira/shelf', [3, 11, 10, 13]],
     ]);
   });
 
