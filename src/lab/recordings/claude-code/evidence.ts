@@ -16,8 +16,11 @@ function describedFile(file: JsonObject | undefined, path: string, cut: boolean)
   const total = numberAt(file, 'totalLines');
   const start = numberAt(file, 'startLine') ?? 1;
   if (text === undefined || path === '' || start < 1) return named(path);
-  const whole = start === 1 && total !== undefined && numberAt(file, 'numLines') === total && !cut;
-  return [fileText(path, text, { start, whole, total })];
+  const lines = numberAt(file, 'numLines');
+  const whole = start === 1 && total !== undefined && lines === total && !cut;
+  // A part has no line end of its own, so one at its end begins an empty last line.
+  const endsEmpty = !whole && !cut && text.endsWith('\n') && text.split('\n').length === lines;
+  return [fileText(path, endsEmpty ? `${text}\n` : text, { start, whole, total })];
 }
 
 /** Returns the evidence in the structured copy of a tool's result (`toolUseResult`). */

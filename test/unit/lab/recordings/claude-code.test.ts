@@ -314,6 +314,17 @@ describe('replaced results of Claude Code', () => {
     expect(entriesOf(found, 'message').map(({ text }) => text)).toEqual(['read it', '', 'done']);
   });
 
+  test('have the empty last line of a part, which has no line end of its own', async () => {
+    const file = { filePath: '/w/a.txt', content: 'a\n', numLines: 2, startLine: 4, totalLines: 50 };
+    const part = { ...result, toolUseResult: { type: 'text', file } };
+    const found = await importAll(bytesSource(linesOf(prompt, call, part, done)));
+    expect(entriesOf(found, 'result')[0]?.files).toMatchObject([{ text: 'a\n\n', start_line: 4, whole: false }]);
+    const one = { ...part, toolUseResult: { type: 'text', file: { ...file, numLines: 1 } } };
+    expect(entriesOf(await importAll(bytesSource(linesOf(prompt, call, one, done))), 'result')[0]?.files).toMatchObject(
+      [{ text: 'a\n' }],
+    );
+  });
+
   test('are a loss after the answer or without a result; the result stays whole', async () => {
     const found = await importAll(bytesSource(linesOf(prompt, call, result, done, replaced('t1'), replaced('t9'))));
     expect(lossesOf(found)).toEqual(['not-as-shown line 5.replacements[0]', 'not-as-shown line 6.replacements[0]']);
