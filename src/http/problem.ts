@@ -130,6 +130,7 @@ const HISTORY: Readonly<Record<HistoryErrorCode, number>> = {
   'which-session': 400,
   'not-yet': 404,
   'not-seen': 404,
+  'foreign-session': 409,
   'no-content': 409,
   'wrong-kind': 400,
   'empty-note': 400,

@@ -1,5 +1,6 @@
 import { changeByPerson, previewUndo, undoStep } from '../../client/session/person-steps.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
+import { requireOwn } from '../../history/rebuild/foreign-session.js';
 import { Timeline } from '../../history/rebuild/timeline.js';
 import type { Exchange } from '../../http/http-contract.js';
 import { wireShape } from '../../http/wire-shape.js';
@@ -76,7 +77,8 @@ function changeSets(
   exchange: Exchange,
   { verb, ids }: SessionRequest<'PersonVerb'>,
 ): Promise<SessionAnswer<'SetsChanged'>> {
-  return sessionsOf(exchange).asPerson(exchange.id, async ({ session }) => {
+  return sessionsOf(exchange).asPerson(exchange.id, async ({ client, session }) => {
+    await requireOwn(await Timeline.open(await client.delivered(), client.files), session.id);
     const { entries, step } = await changeByPerson(session, { verb, references: ids });
     return wireShape(SESSION_ANSWERS.SetsChanged, { session: session.id, verb, step: step?.seq, entries });
   });
@@ -94,10 +96,12 @@ async function undoOneStep(exchange: Exchange, body: SessionRequest<'Undo'>): Pr
     const timeline = await Timeline.open(await client.delivered(), client.files);
     const session = await requireSession(timeline.present, exchange.id);
     await client.requireRoots(session, timeline.present);
+    await requireOwn(timeline, session);
     const { undoes, verbs } = await previewUndo(timeline.store, session, body.step);
     return wireShape(SESSION_ANSWERS.StepUndone, { session, undoes, step: undefined, changes: shownChanges(verbs) });
   }
   return sessionsOf(exchange).asPerson(exchange.id, async ({ client, session }) => {
+    await requireOwn(await Timeline.open(await client.delivered(), client.files), session.id);
     const { seq, changes } = await undoStep(session, client.store, body.step);
     return wireShape(SESSION_ANSWERS.StepUndone, {
       session: session.id,

@@ -18,6 +18,8 @@ export type HistoryErrorCode =
   | 'not-yet'
   /** A model call whose context Palimpsest did not record (decision E12). */
   | 'not-seen'
+  /** A change of the sets of a session whose requests another agent builds. */
+  | 'foreign-session'
   /** A stub, a deleted file, or bytes that are not text. */
   | 'no-content'
   /** The question does not apply to this kind of object. */

@@ -4,6 +4,7 @@ import { type AssemblyInput, layoutOf } from '../../assembly/layout.js';
 import { metadataOf } from '../../assembly/metadata.js';
 import { ContextReader } from '../../history/rebuild/context-reader.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
+import { requireOwn } from '../../history/rebuild/foreign-session.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import { AssemblyRebuilder } from '../../history/rebuild/rebuild-assembly.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
@@ -107,7 +108,7 @@ async function lastRequest({ contexts, present }: Timeline, session: SessionId) 
  * requests, as of the newest transaction. Changes nothing. Pinning itself is free: it keeps content
  * that would otherwise be removed.
  *
- * @throws {HistoryError} `unknown-session`, `ambiguous`, `unknown-object`; also the errors of a
+ * @throws {HistoryError} `unknown-session`, `foreign-session`, `ambiguous`, `unknown-object`; also the errors of a
  * rebuild
  */
 export async function verbPrice(
@@ -117,6 +118,7 @@ export async function verbPrice(
   const session = await requireSession(asked.present, name);
   const timeline = await asked.of(session);
   const { present, paths } = timeline;
+  await requireOwn(timeline, session);
   const id = await requireObject(present, object, { session, paths });
   const [read, last] = await Promise.all([
     new ContextReader().read(present, { session, paths }),

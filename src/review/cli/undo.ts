@@ -37,15 +37,17 @@ async function report({ session, undoes, step, verbs, nameOf }: Undone, flags: U
 }
 
 async function plan(reference: string, step: number, flags: UndoFlags): Promise<void> {
-  const [{ openReview }, { namesFor }, { requireSession }, { previewUndo }] = await Promise.all([
+  const [{ openReview }, { namesFor }, { requireSession }, { requireOwn }, { previewUndo }] = await Promise.all([
     import('../../cli/review/answer.js'),
     import('./object-names.js'),
     import('../../history/rebuild/find-session.js'),
+    import('../../history/rebuild/foreign-session.js'),
     import('../../client/session/person-steps.js'),
   ]);
   const { timeline, close } = await openReview(flags);
   try {
     const session = await requireSession(timeline.present, reference);
+    await requireOwn(timeline, session);
     const { undoes, verbs } = await previewUndo(timeline.store, session, step);
     const nameOf = await namesFor(timeline, Object.values(verbs).flat());
     await report({ session, undoes, verbs, step: undefined, nameOf }, flags);
@@ -58,6 +60,7 @@ async function undo(reference: string, step: number, flags: UndoFlags): Promise<
   const [
     { namesFor },
     { requireSession },
+    { requireOwn },
     { undoStep },
     { openClient },
     { readSettings },
@@ -66,6 +69,7 @@ async function undo(reference: string, step: number, flags: UndoFlags): Promise<
   ] = await Promise.all([
     import('./object-names.js'),
     import('../../history/rebuild/find-session.js'),
+    import('../../history/rebuild/foreign-session.js'),
     import('../../client/session/person-steps.js'),
     import('../../host/open-client.js'),
     import('../../host/settings.js'),
@@ -79,7 +83,9 @@ async function undo(reference: string, step: number, flags: UndoFlags): Promise<
     { roots: [cwd], cwd, track: false, what: 'palimpsest undo' },
   );
   try {
-    const session = await requireSession((await Timeline.open(await client.delivered())).present, reference);
+    const timeline = await Timeline.open(await client.delivered());
+    const session = await requireSession(timeline.present, reference);
+    await requireOwn(timeline, session);
     const borrowed = await client.borrowSession({ id: session, asPerson: true });
     try {
       const { seq, changes } = await undoStep(borrowed.session, client.store, step);

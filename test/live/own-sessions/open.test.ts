@@ -64,6 +64,14 @@ describe('palimpsest open', () => {
     expect(await opened('5f0c1a52')).toMatchObject({ agent: 'Claude Code', title: 'ISBN check digit' });
   });
 
+  test('refuses to undo a step of it, since its agent builds the requests', async () => {
+    const { session } = await opened('5f0c1a52');
+    for (const flags of [['--plan'], []]) {
+      const { code, stderr } = await built('undo', session, '1', ...flags);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/is another agent's.*fork it/s)]);
+    }
+  });
+
   test('says that it shows the transcript, and prints the address of the page', async () => {
     const { child, result } = startCli(['open', '5f0c1a52', '--no-browser'], env);
     let stdout = '';

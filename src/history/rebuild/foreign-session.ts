@@ -1,0 +1,28 @@
+import type { SessionId } from '../../objects/ids.js';
+import { HistoryError } from './history-error.js';
+import type { Timeline } from './timeline.js';
+
+/**
+ * Whether another agent goes on with a session by its own requests, so that only its transcript is
+ * known. A fork of such a session is ours until it has calls of its own in the transcript.
+ */
+async function isForeign(timeline: Timeline, session: SessionId): Promise<boolean> {
+  const last = (await timeline.requests(session)).at(-1);
+  if (last?.kind !== 'transcript') return false;
+  const own = (await timeline.present.lineage(session))?.segments.at(-1);
+  return last.step >= (own?.first ?? 1);
+}
+
+/**
+ * Refuses changes of the sets of a session whose requests another agent builds: nothing would read
+ * them.
+ * @throws {HistoryError} `foreign-session`
+ */
+export async function requireOwn(timeline: Timeline, session: SessionId): Promise<void> {
+  if (await isForeign(timeline, session))
+    throw new HistoryError(
+      'foreign-session',
+      `session ${session} is another agent's, which builds its requests itself, so nothing can be activated, ` +
+        'deactivated, pinned, unpinned or undone for it; fork it (palimpsest fork) and change the fork',
+    );
+}
