@@ -2,7 +2,8 @@ import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
 import { defined } from '../../values/defined.js';
 import { type ContextKind, kindOfRecord } from './context-kind.js';
-import { type ModelCall, modelCallsOf } from './model-calls.js';
+import { type CountedFall, countedFalls, SHORTENING } from './counted-fall.js';
+import { type ModelCall, modelCallsOf, promptTokens } from './model-calls.js';
 
 /** The request of a model call, as far as it is known. */
 export interface SessionRequest {
@@ -17,6 +18,16 @@ export interface SessionRequest {
   readonly call?: ModelCall;
   readonly usage?: ModelUsage;
 }
+
+/** Returns the falls of the provider's count among requests, which no step of them explains. */
+export const fallsAmong = (requests: readonly SessionRequest[], steps: readonly Step[]): readonly CountedFall[] =>
+  countedFalls(
+    requests.map(({ usage, ...request }) => ({
+      ...request,
+      tokens: usage === undefined ? undefined : promptTokens(usage) || undefined,
+    })),
+    steps.flatMap(({ seq, event }) => (SHORTENING.has(event?.kind ?? '') ? [seq] : [])),
+  );
 
 /** The records of a session's requests and its steps, oldest first. */
 interface RecordedSession {

@@ -7,6 +7,7 @@ import { askOnce } from '../../values/promises.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import { storedCallName } from '../rebuild/call-names.js';
+import type { CountedFall } from '../rebuild/counted-fall.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { askedMoment, type MomentText, parseReference, type When } from '../rebuild/moment.js';
 import type { Timeline } from '../rebuild/timeline.js';
@@ -21,6 +22,8 @@ import { pathFilter, type TextPattern, textPattern } from './text-pattern.js';
 /** A session with the contexts that had a text. */
 export interface SeenIn extends Exposure {
   readonly session: SessionId;
+  /** Calls at which the provider counted fewer tokens, in ranges where the transcript has the text. */
+  readonly falls: readonly CountedFall[];
 }
 
 /** The description of a searched text. */
@@ -184,7 +187,12 @@ export async function describePlace(place: SearchedPlace): Promise<SearchedText>
   const exposure = (one: SessionScope): Promise<Exposure> =>
     place.object === undefined ? one.messageExposure(place.step.seq) : one.versionExposure(place.object, place.head);
   const seen = await Promise.all(
-    place.scopes.slice(0, MOST_SEEN).map(async (one) => ({ session: one.session, ...(await exposure(one)) })),
+    place.scopes.slice(0, MOST_SEEN).map(async (one) => {
+      const [shown, all] = await Promise.all([exposure(one), one.falls()]);
+      const ranges = [...shown.whole, ...shown.inPart];
+      const falls = all.filter(({ step }) => ranges.some(({ from, to }) => step > from && step <= to));
+      return { session: one.session, ...shown, falls };
+    }),
   );
   const { session } = scope;
   const { whole = [], inPart = [], asLine = [] } = seen[0] ?? {};

@@ -4,8 +4,9 @@ import type { HistoryHead } from '../../store/snapshot-rows.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { askOnce } from '../../values/promises.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
+import type { CountedFall } from '../rebuild/counted-fall.js';
 import type { When } from '../rebuild/moment.js';
-import type { SessionRequest } from '../rebuild/session-requests.js';
+import { fallsAmong, type SessionRequest } from '../rebuild/session-requests.js';
 import type { Point, Timeline } from '../rebuild/timeline.js';
 import type { Presence } from '../rebuild/transcript-presence.js';
 import { bandWays, type Exposure, exposureOf, exposureOfMessage, type Ways } from './exposure.js';
@@ -22,6 +23,7 @@ export class SessionScope {
   #steps: Promise<readonly Step[]> | undefined;
   #ways: Promise<Ways> | undefined;
   #requests: Promise<readonly SessionRequest[]> | undefined;
+  #falls: Promise<readonly CountedFall[]> | undefined;
 
   private constructor(
     readonly session: SessionId,
@@ -95,6 +97,14 @@ export class SessionScope {
     const way = isPrompt ? always : ways.get(object);
     const presences = isPrompt ? ALWAYS : await this.#presences(object);
     return exposureOf({ requests, way, presences }, { heads, place });
+  }
+
+  /** Returns the falls of the provider's count, which the transcript does not explain. */
+  falls(): Promise<readonly CountedFall[]> {
+    this.#falls ??= Promise.all([this.#timeline.requests(this.session), this.steps()]).then(([requests, steps]) =>
+      fallsAmong(requests, steps),
+    );
+    return this.#falls;
   }
 
   #states(): Promise<Ways> {

@@ -1,5 +1,4 @@
 import { callNumber } from '../calls.js';
-import { countedFalls } from '../counted-falls.js';
 import { from, place } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { makerOf } from '../strip-layout.js';
@@ -8,13 +7,12 @@ import type { Search, SearchHit, Strip } from '../wire.js';
 import { counted, localTime, pathEnd, plural, speaker } from '../words.js';
 
 type Ranges = SearchHit['whole'];
+type Fall = SearchHit['seen'][number]['falls'][number];
 const MOST_RANGES = 12;
 
 /** Warns that only the transcript shows that a text stayed, if the provider's count fell. */
-function Falls({ ranges, strip }: { readonly ranges: Ranges; readonly strip: Strip }) {
-  const falls = countedFalls(strip).filter(({ step }) =>
-    ranges.some(({ from: first, to }) => step > first && step <= to),
-  );
+function Falls({ ranges, falls: all }: { readonly ranges: Ranges; readonly falls: readonly Fall[] }) {
+  const falls = all.filter(({ step }) => ranges.some(({ from: first, to }) => step > first && step <= to));
   const [fall] = falls;
   if (fall === undefined) return null;
   return (
@@ -30,10 +28,12 @@ function Exposure({
   label,
   ranges,
   strip,
+  falls = [],
 }: {
   readonly label: string;
   readonly ranges: Ranges;
   readonly strip: Strip | undefined;
+  readonly falls?: readonly Fall[];
 }) {
   if (ranges.length === 0) return null;
   const numberOf = (step: number): string => counted(strip === undefined ? step : callNumber(strip, step));
@@ -51,7 +51,7 @@ function Exposure({
         </span>
       ))}
       {ranges.length > MOST_RANGES && ` and ${counted(ranges.length - MOST_RANGES)} more`}
-      {strip !== undefined && <Falls ranges={ranges} strip={strip} />}
+      <Falls ranges={ranges} falls={falls} />
     </p>
   );
 }
@@ -78,6 +78,7 @@ function Hit({
   const { kind, part, object, version, count, lines, whole, in_part: inPart, as_line: asLine, step, turn, at } = hit;
   const session = hit.session ?? place.value.of.session;
   const isOther = session !== place.value.of.session;
+  const falls = hit.seen.find((one) => one.session === session)?.falls ?? [];
   const to = isOther ? { session, tx: undefined } : {};
   return (
     <li class="card">
@@ -110,8 +111,8 @@ function Hit({
           </div>
         ))}
       </div>
-      <Exposure label="In full in the context" ranges={whole} strip={isOther ? undefined : strip} />
-      <Exposure label="A part of the file" ranges={inPart} strip={isOther ? undefined : strip} />
+      <Exposure label="In full in the context" ranges={whole} strip={isOther ? undefined : strip} falls={falls} />
+      <Exposure label="A part of the file" ranges={inPart} strip={isOther ? undefined : strip} falls={falls} />
       <Exposure label="As one line" ranges={asLine} strip={isOther ? undefined : strip} />
       {whole.length + inPart.length + asLine.length === 0 && (
         <p class="exposure soft">

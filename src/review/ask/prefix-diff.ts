@@ -1,3 +1,4 @@
+import { fallsAmong } from '../../history/rebuild/session-requests.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { type CountTexts, countingOnce, TOKENIZER } from '../../history/rebuild/tokenizer.js';
 import { chatObjectId, type ObjectId, type SessionId } from '../../objects/ids.js';
@@ -66,6 +67,8 @@ export interface PrefixDiff extends ProviderVerdicts {
   readonly cause: PrefixCause | undefined;
   /** The model's answers in the harness's own list. Undefined if a request has no such list. */
   readonly answers: Answers | undefined;
+  /** Tokens that the provider counted fewer than for the first, although nothing recorded left. */
+  readonly fewer: number;
 }
 
 /** The comparisons of a session, newest first. */
@@ -206,10 +209,12 @@ async function compareSplit(
   const { difference, cause } = await differenceOf(timeline, reader, { from, to, split, before });
   const answers = answersOf(from, to, split);
   const usage = { before: from.side.usage, after: isNext ? to.side.usage : undefined };
+  const falls = isNext ? fallsAmong(reader.requests, reader.steps) : [];
   return {
     session: reader.session,
     from: from.side,
     to: to.side,
+    fewer: falls.find(({ step }) => step === to.of.step)?.fewer ?? 0,
     isPrefix: split === undefined,
     shared: before,
     written,

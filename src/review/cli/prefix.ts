@@ -29,8 +29,9 @@ const DROPS: Readonly<Record<ThinkingVerdict['verdict'], string>> = {
 };
 
 /** Describes each of the provider's statements in one line. */
-function providerLines({ cache, miss, thinking }: ProviderVerdicts): readonly string[] {
+function providerLines({ cache, miss, thinking, fewer }: ProviderVerdicts & Pick<PrefixDiff, 'fewer'>) {
   const lines: string[] = [];
+  if (fewer > 0) lines.push(`  provider counted ${grouped(fewer)} tokens fewer than before; what left is not recorded`);
   if (cache !== undefined)
     lines.push(
       `  provider read ${grouped(cache.read)} tokens from its cache, ${grouped(cache.expected)} expected: ` +

@@ -29,14 +29,23 @@ function rangesText(ranges: readonly CallRange[]): string {
 }
 
 function exposureLines({ seen }: SearchHit, colours: Colours): readonly string[] {
-  return seen.map(({ session, whole, inPart, asLine }) => {
+  return seen.flatMap(({ session, whole, inPart, asLine, falls }) => {
     const said = [
       ...(whole.length === 0 ? [] : [`whole at step ${rangesText(whole)}`]),
       ...(inPart.length === 0 ? [] : [`a part of the file at step ${rangesText(inPart)}`]),
       ...(asLine.length === 0 ? [] : [`as a line at step ${rangesText(asLine)}`]),
     ];
     const where = said.length === 0 ? 'in no recorded context' : said.join(', ');
-    return colours.dim(`    contexts of ${escapedLine(session)}: ${where}`);
+    const [fall] = falls;
+    return [
+      `contexts of ${escapedLine(session)}: ${where}`,
+      ...(fall === undefined
+        ? []
+        : [
+            `by the transcript: at step ${fall.step} the provider counted ${grouped(fall.fewer)} tokens fewer; ` +
+              `what left is not recorded${falls.length > 1 ? `, as at ${falls.length - 1} later` : ''}`,
+          ]),
+    ].map((line) => colours.dim(`    ${line}`));
   });
 }
 

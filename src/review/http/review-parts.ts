@@ -100,6 +100,7 @@ export const prefix = z.object({
   shared: z.object({ bytes: count, tokens: count }).describe('The common beginning'),
   written: count.describe('Tokens of the second after it'),
   again: count.describe('Of these, tokens of lines that the first had too'),
+  fewer: count.describe('Tokens that the provider counted fewer than for the first, without a record of what left'),
   difference: z
     .object({
       byte: count.describe('From the beginning of the request, in UTF-8'),

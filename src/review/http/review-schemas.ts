@@ -259,7 +259,17 @@ export const REVIEW_ANSWERS = {
           in_part: ranges.describe("The steps of a transcript's calls whose context had a part of the file"),
           as_line: ranges.describe('The steps of calls whose context contained only a line of its object'),
           seen: z
-            .array(z.object({ session: z.string(), whole: ranges, in_part: ranges, as_line: ranges }))
+            .array(
+              z.object({
+                session: z.string(),
+                whole: ranges,
+                in_part: ranges,
+                as_line: ranges,
+                falls: z
+                  .array(z.object({ step: count, call: count, fewer: count }))
+                  .describe('Calls at which the provider counted fewer tokens, though the transcript still has it'),
+              }),
+            )
             .describe('The same for each session that knows it, at most eight'),
         }),
       )
