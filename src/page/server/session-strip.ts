@@ -1,4 +1,3 @@
-import pLimit from 'p-limit';
 import { epochSettings } from '../../assembly/epoch/border.js';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { kindOfRecord } from '../../history/rebuild/context-kind.js';
@@ -23,6 +22,7 @@ import type { Basis } from '../../xtdb/db-snapshot.js';
 import { type Described, describe } from './described-objects.js';
 import type { StripCall } from './strip-call.js';
 import { transcriptColumns, transcriptWays } from './transcript-strip.js';
+import { changeSteps, type VersionMark, versionMarks } from './version-marks.js';
 
 /** An object of a session's index with its states. */
 export interface StripBand {
@@ -39,12 +39,13 @@ export interface StripBand {
 }
 
 /** An event at a step, or at a moment between steps. */
-export type StripMark = { readonly step: number; readonly at: Date } & (
-  | { readonly kind: 'epoch'; readonly number: number; readonly reason: BorderReason; readonly price?: BorderPrice }
-  | { readonly kind: 'verb'; readonly tool: string; readonly object: ObjectId; readonly by?: 'person' }
-  | { readonly kind: 'event'; readonly event: HistoryEventKind }
-  | { readonly kind: 'version'; readonly object: ObjectId; readonly number: number }
-);
+export type StripMark =
+  | VersionMark
+  | ({ readonly step: number; readonly at: Date } & (
+      | { readonly kind: 'epoch'; readonly number: number; readonly reason: BorderReason; readonly price?: BorderPrice }
+      | { readonly kind: 'verb'; readonly tool: string; readonly object: ObjectId; readonly by?: 'person' }
+      | { readonly kind: 'event'; readonly event: HistoryEventKind }
+    ));
 
 /** The *strip* of a session: its model calls in order, with the composition of their contexts. */
 export interface SessionStrip {
@@ -64,7 +65,6 @@ export interface SessionStrip {
 
 /** Maximum files whose versions are read for marks: the most recently activated ones. */
 const MOST_WATCHED = 200;
-const AT_ONCE = 8;
 
 /** Builds the column of a sent context. */
 export function callOf(proof: AssemblyProof, usage: ModelUsage | undefined): StripCall {
@@ -145,25 +145,6 @@ export async function columnsAndWays(
 }
 
 /**
- * Returns marks for the versions of files. `stepOf` returns the step at which to mark a version,
- * numbered from 1, or undefined for no mark.
- */
-export async function versionMarks(
-  present: StoreSnapshot,
-  files: readonly ObjectId[],
-  stepOf: (object: ObjectId, version: { readonly at: number; readonly number: number }) => number | undefined,
-): Promise<readonly (StripMark & { readonly kind: 'version' })[]> {
-  const found = await pLimit(AT_ONCE).map(files, async (object) => {
-    const versions = await present.versions(object);
-    return versions.flatMap(({ validTime: at }, i) => {
-      const step = stepOf(object, { at: at.getTime(), number: i + 1 });
-      return step === undefined ? [] : [{ kind: 'version', step, at, object, number: i + 1 } as const];
-    });
-  });
-  return found.flat();
-}
-
-/**
  * Returns marks for events of steps: verbs of the agent or a person, and events of the harness's
  * history.
  */
@@ -241,16 +222,13 @@ export async function sessionStrip(asked: Timeline, reference: string, text: Mom
     columnsAndWays({ present, session, steps, requests: own, isTranscript }),
     isTranscript ? readReasoning(present, session) : 0,
   ]);
-  const described = await describe(timeline, [...ways.keys()]);
+  const [described, made] = await Promise.all([describe(timeline, [...ways.keys()]), sessionCalls(present, steps)]);
   const bands = bandsOf(ways, described);
   const watched = bands
     .filter(({ type, changes }) => type === 'file' && changes.some(({ state }) => state !== 'line' && state !== 'out'))
     .slice(-MOST_WATCHED);
-  const [first, last] = [steps[0]?.at ?? 0, steps.at(-1)?.at ?? 0];
   const files = watched.map(({ id }) => id);
-  const versions = await versionMarks(present, files, (_file, { at, number }) =>
-    number === 1 || at < first || at > last ? undefined : (steps.findLast((one) => one.at <= at)?.seq ?? 0),
-  );
+  const versions = await versionMarks(present, files, changeSteps({ steps, ways, calls: made }));
   const handed = own.flatMap(({ proof }) => proof ?? []);
   const marks = [...epochMarks(handed), ...stepMarks(steps, described), ...versions].sort((a, b) => a.step - b.step);
   const budget = handed.some(({ epoch }) => epoch !== undefined) ? epochSettings().budget : undefined;

@@ -20,9 +20,9 @@ import {
   type StripBand,
   type StripMark,
   stepMarks,
-  versionMarks,
 } from './session-strip.js';
 import type { StripCall } from './strip-call.js';
+import { versionMarks } from './version-marks.js';
 
 /** The state of a session that a follower has, up to a transaction. */
 export interface StripPlace {
@@ -44,8 +44,9 @@ export interface StripPlace {
   readonly told?: Told;
 }
 
-/** The columns and rows of a session whose requests its transcript shows. */
+/** The steps of a session whose requests its transcript shows, and their columns and rows. */
 interface Told {
+  readonly steps: readonly Step[];
   readonly calls: readonly StripCall[];
   /** The number of state changes of each row that the follower has. */
   readonly changes: ReadonlyMap<ObjectId, number>;
@@ -91,9 +92,7 @@ async function fileTimes(snapshot: StoreSnapshot, ids: readonly ObjectId[]): Pro
   return new Map(heads.map(([id, { validTime }]) => [id as ObjectId, validTime.getTime()]));
 }
 
-/**
- * Derives the columns and states of a transcript again, because an answer may change the last ones.
- */
+/** Derives the columns and states of a transcript from its steps: an answer may change the last ones. */
 async function toldOf(
   present: StoreSnapshot,
   session: SessionId,
@@ -103,7 +102,7 @@ async function toldOf(
   const sent = withoutKnownBytes(withoutBypassed(all, steps)).filter((record) => kindOfRecord(record) === 'sent');
   const requests = sessionRequests({ records: sent, steps, isTranscript: true });
   const { calls, ways } = await columnsAndWays({ present, session, steps, requests, isTranscript: true });
-  return { told: { calls, changes: new Map([...ways].map(([id, way]) => [id, way.length])) }, ways };
+  return { told: { steps, calls, changes: new Map([...ways].map(([id, way]) => [id, way.length])) }, ways };
 }
 
 const isTold = (records: readonly AssemblyProof[]): boolean =>
@@ -206,7 +205,13 @@ export async function stripChange(
   const transcript =
     before === undefined && !isTold(records)
       ? undefined
-      : await toldOf(present, session, await present.stepsFrom(lineage, { first: 1, upto: step }));
+      : await toldOf(
+          present,
+          session,
+          before === undefined
+            ? await present.stepsFrom(lineage, { first: 1, upto: step })
+            : [...before.steps, ...steps],
+        );
   const ways = new Map(
     transcript === undefined ? bandWays(steps, states) : newChanges(transcript.ways, before?.changes ?? NONE),
   );
