@@ -1,4 +1,5 @@
 import type { CountedTexts } from './counted-texts.js';
+import { CutName } from './cut-name.js';
 import { from, refine } from './place.js';
 import { oneLine } from './shown-text.js';
 import { aboutTokens, type BandRow, stateAt } from './strip-layout.js';
@@ -22,22 +23,20 @@ export interface BandProps {
   /** The tokens of objects in the chosen call's request, once they are counted. */
   readonly counts: CountedTexts['byObject'] | undefined;
   readonly onHover: (row: BandRow | undefined, column: number) => void;
+  /** False for a file whose text is counted in the rows of its calls. */
+  readonly isSized?: boolean;
 }
 
 /** Shows one object across the model calls: when it was in the context, and how large it is. */
-export function Band({ row, strip, chosen, counts, onHover }: BandProps) {
+export function Band({ row, strip, chosen, counts, onHover, isSized = true }: BandProps) {
   const { band, spans } = row;
   const { length } = strip.calls;
   const state = stateAt(row, chosen);
   const tokens = counts?.get(band.id);
   return (
     <div class={`band ${state === undefined || state === 'line' ? 'absent' : ''}`}>
-      <a
-        class={band.type === 'file' ? 'band-name path' : 'band-name'}
-        href={from('object', { id: band.id })}
-        title={oneLine(band.name, 300)}
-      >
-        <bdi>{oneLine(band.type === 'file' ? pathEnd(band.name, 34) : band.name, 60)}</bdi>
+      <a class="band-name" href={from('object', { id: band.id })} title={oneLine(band.name, 300)}>
+        <CutName text={oneLine(band.type === 'file' ? pathEnd(band.name) : band.name, 80)} />
       </a>
       <svg
         viewBox={`0 0 ${length} 10`}
@@ -67,7 +66,7 @@ export function Band({ row, strip, chosen, counts, onHover }: BandProps) {
         ))}
       </svg>
       <span class="band-size">
-        {tokens === undefined ? `≈ ${shortCount(aboutTokens(band.chars))}` : counted(tokens)}
+        {isSized && (tokens === undefined ? `≈ ${shortCount(aboutTokens(band.chars))}` : counted(tokens))}
       </span>
     </div>
   );

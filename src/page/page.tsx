@@ -1,22 +1,19 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { type Refused, trouble } from './access.js';
 import { VIEWS, type ViewName } from './address.js';
+import { Waiting } from './answer-box.js';
 import { isServed, offeredViews, useAnswer } from './ask.js';
 import { callNumber, choose, chosenStep, move, stepFor, toggleFollowing, useSessionStrip } from './calls.js';
 import { Door } from './door.js';
 import { follow, followed } from './follow.js';
 import { type KeyBinding, listenToKeys } from './keys.js';
-import { Palette } from './palette.js';
+import type { Palette } from './palette.js';
 import { from, goTo, place } from './place.js';
 import { oneLine } from './shown-text.js';
 import { ChangesView } from './views/changes.js';
-import { CompareView } from './views/compare.js';
 import { ConversationView } from './views/conversation.js';
 import { FilesView } from './views/files.js';
 import { MoneyView } from './views/money.js';
-import { NotesView } from './views/notes.js';
-import { ObjectView } from './views/object.js';
-import { QueryView } from './views/query.js';
 import { RequestPage } from './views/request.js';
 import { SearchView } from './views/search.js';
 import { SessionsView } from './views/sessions.js';
@@ -27,6 +24,21 @@ import { counted } from './words.js';
 /** The components of all views. */
 export type Shown = Readonly<Record<ViewName, () => preact.JSX.Element>>;
 
+/** Returns a view whose code is loaded once it is shown. */
+function later(load: () => Promise<() => preact.JSX.Element>): () => preact.JSX.Element {
+  let Loaded: (() => preact.JSX.Element) | undefined;
+  return function Later() {
+    const [, setLoaded] = useState(false);
+    useEffect(() => {
+      void load().then((view) => {
+        Loaded = view;
+        setLoaded(true);
+      });
+    }, []);
+    return Loaded === undefined ? <Waiting /> : <Loaded />;
+  };
+}
+
 const SHOWN: Shown = {
   sessions: SessionsView,
   conversation: ConversationView,
@@ -35,11 +47,11 @@ const SHOWN: Shown = {
   changes: ChangesView,
   money: MoneyView,
   files: FilesView,
-  object: ObjectView,
+  object: later(async () => (await import('./views/object.js')).ObjectView),
   search: SearchView,
-  compare: CompareView,
-  notes: NotesView,
-  query: QueryView,
+  compare: later(async () => (await import('./views/compare.js')).CompareView),
+  notes: later(async () => (await import('./views/notes.js')).NotesView),
+  query: later(async () => (await import('./views/query.js')).QueryView),
 };
 
 /** The views in the main row of a session, each with the other views that belong to its tab. */
@@ -206,12 +218,6 @@ function Header({ named, title, strip, onPalette }: HeaderProps) {
   const { view, of } = place.value;
   const { session, q } = of;
   const offered = offeredViews();
-  const tabs = useRef<HTMLElement>(null);
-  // On a narrow page, not all tabs fit. Scrolls to the current one.
-  useEffect(() => {
-    const tab = tabs.current?.querySelector<HTMLElement>('[aria-current]');
-    if (tab != null) tabs.current?.scrollTo({ left: tab.offsetLeft - tab.offsetWidth });
-  }, [view, session]);
   return (
     <header class="top">
       <div class="top-row">
@@ -251,7 +257,7 @@ function Header({ named, title, strip, onPalette }: HeaderProps) {
       </div>
       {session !== undefined && (
         <div class="top-row tabs">
-          <nav ref={tabs} aria-label="Views">
+          <nav aria-label="Views">
             {TABS.filter(([name]) => offered.includes(name)).map(([name, others]) => (
               <a
                 key={name}
@@ -287,7 +293,7 @@ interface PageProps {
 /** The whole page: its views, keys and login. */
 export function Page({ refused, views = {}, names = {}, sessionTitle }: PageProps) {
   const named = { ...VIEWS, ...names };
-  const [palette, setPalette] = useState(false);
+  const [palette, setPalette] = useState<{ readonly Shown: typeof Palette }>();
   const [help, setHelp] = useState(false);
   const { view, of } = place.value;
   const { live, session } = of;
@@ -299,10 +305,11 @@ export function Page({ refused, views = {}, names = {}, sessionTitle }: PageProp
   useEffect(() => {
     return live !== undefined && session !== undefined && isIn && isServed() ? follow(session) : undefined;
   }, [live, session]);
+  const openPalette = (): void => void import('./palette.js').then(({ Palette: Shown }) => setPalette({ Shown }));
   const keys = bindings(strip, () => setHelp(!help));
   useEffect(() =>
     listenToKeys(() => keys, {
-      onPalette: () => setPalette(true),
+      onPalette: openPalette,
       onEscape: () => setHelp(false),
     }),
   );
@@ -315,12 +322,12 @@ export function Page({ refused, views = {}, names = {}, sessionTitle }: PageProp
   const Shown = views[view] ?? SHOWN[view];
   return (
     <>
-      <Header named={named} title={title} strip={strip} onPalette={() => setPalette(true)} />
+      <Header named={named} title={title} strip={strip} onPalette={openPalette} />
       <main class={`view-${view}`}>
         <Shown />
       </main>
       {help && <Keys keys={keys} onClose={() => setHelp(false)} />}
-      {palette && <Palette strip={strip} onClose={() => setPalette(false)} />}
+      {palette !== undefined && <palette.Shown strip={strip} onClose={() => setPalette(undefined)} />}
     </>
   );
 }

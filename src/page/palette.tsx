@@ -130,7 +130,7 @@ export function Palette({ strip, onClose }: PaletteProps) {
     <dialog class="palette" ref={dialog} aria-label="Views and actions" onClose={onClose}>
       <input
         aria-label="View or action"
-        placeholder="A view, a call's number, a file, or a text to search for"
+        placeholder="View, call, file, or text"
         value={wanted}
         onInput={(event) => {
           setWanted(event.currentTarget.value);

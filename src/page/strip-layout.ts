@@ -1,3 +1,4 @@
+import { type CountedFall, countedFalls, SHORTENING } from '../history/rebuild/counted-fall.js';
 import { ownMember } from '../values/own-member.js';
 import { tokensOf } from '../values/token-estimate.js';
 import type { CountedTexts } from './counted-texts.js';
@@ -28,7 +29,7 @@ export function columnOf(calls: readonly Pick<StripCall, 'step'>[], step: number
 }
 
 /** Whether a column stands for a whole turn, in a session without known requests. */
-const isTurn = ({ delivered, sections }: StripCall): boolean => delivered === null && sections.length === 0;
+export const isTurn = ({ delivered, sections }: StripCall): boolean => delivered === null && sections.length === 0;
 
 /**
  * Returns the number, from 1, of the model call that made a step. The request of that call ends
@@ -70,6 +71,8 @@ export const stateAt = ({ spans }: BandRow, column: number): BandState | undefin
 export interface SortedRows {
   /** Objects whose text is in the context, pinned ones first, each group by size. */
   readonly present: readonly BandRow[];
+  /** Files whose text is in the context by the results of calls, which are also present. */
+  readonly files: readonly BandRow[];
   /** Objects whose text is in the context of other calls. */
   readonly elsewhere: readonly BandRow[];
   /** Objects that were never more than a line, or that a transcript only names. */
@@ -86,7 +89,12 @@ export function sortedRows(
   {
     name = '',
     counts,
-  }: { readonly name?: string | undefined; readonly counts?: CountedTexts['byObject'] | undefined } = {},
+    isTranscript = false,
+  }: {
+    readonly name?: string | undefined;
+    readonly counts?: CountedTexts['byObject'] | undefined;
+    readonly isTranscript?: boolean;
+  } = {},
 ): SortedRows {
   const wanted = name.toLowerCase();
   const sizeOf = ({ band }: BandRow): number => counts?.get(band.id) ?? tokensOf(band.chars);
@@ -94,10 +102,13 @@ export function sortedRows(
     .filter(({ band }) => band.name.toLowerCase().includes(wanted) || band.id === name)
     .toSorted((a, b) => sizeOf(b) - sizeOf(a));
   const at = (state: BandState): readonly BandRow[] => kept.filter((row) => stateAt(row, column) === state);
-  const present = [...at('pinned'), ...at('active'), ...at('part')];
-  const others = kept.filter((row) => !present.includes(row));
+  const there = [...at('pinned'), ...at('active'), ...at('part')];
+  const others = kept.filter((row) => !there.includes(row));
+  // In a transcript's request the calls have the texts of files.
+  const isOfCalls = ({ band }: BandRow): boolean => isTranscript && band.type === 'file';
+  const [present, files] = [there.filter((row) => !isOfCalls(row)), there.filter(isOfCalls)];
   const wasShown = ({ spans }: BandRow): boolean => spans.some(({ state }) => state !== 'line');
-  return { present, elsewhere: others.filter(wasShown), lines: others.filter((row) => !wasShown(row)) };
+  return { present, files, elsewhere: others.filter(wasShown), lines: others.filter((row) => !wasShown(row)) };
 }
 
 /** Returns the visible range of columns or rows: the first one, and the first one after it. */
@@ -139,6 +150,13 @@ export function usedTokens({ usage }: Pick<StripCall, 'usage'>): number | undefi
   const { input = 0, cache_read: read = 0, cache_write: written = 0 } = usage;
   return input + read + written || undefined;
 }
+
+/** Returns the falls of the provider's count in a session that only a transcript shows. */
+export const fallsOf = ({ calls, marks }: Pick<Strip, 'calls' | 'marks'>): readonly CountedFall[] =>
+  countedFalls(
+    calls.map((call) => ({ ...call, tokens: usedTokens(call) })),
+    marks.flatMap(({ event, step }) => (event !== null && SHORTENING.has(event) ? [step] : [])),
+  );
 
 /** Estimates the tokens of a number of characters. */
 export const aboutTokens = (chars: number): number => Math.round(tokensOf(chars));

@@ -43,6 +43,17 @@ const SPEAKERS: Readonly<Record<string, string>> = {
 /** Names the speaker of a message for people; returns other names unchanged. */
 export const speaker = (role: string): string => ownMember(SPEAKERS, role) ?? role;
 
+/** Returns the parts of some sizes in whole percents, which add up to 100. */
+export function percentsOf(sizes: readonly number[]): readonly number[] {
+  const sum = sizes.reduce((total, size) => total + size, 0);
+  const exact = sizes.map((size) => (sum === 0 ? 0 : (size * 100) / sum));
+  const percents = exact.map(Math.floor);
+  const left = sum === 0 ? 0 : 100 - percents.reduce((total, part) => total + part, 0);
+  const byRest = exact.map((part, i) => ({ i, rest: part % 1 })).sort((a, b) => b.rest - a.rest);
+  for (const { i } of byRest.slice(0, left)) percents[i] = (percents[i] ?? 0) + 1;
+  return percents;
+}
+
 /** Formats a period for people: `3 h 12 min`. */
 export function duration(ms: number): string {
   const seconds = Math.round(ms / 1_000);

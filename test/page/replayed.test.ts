@@ -85,6 +85,15 @@ describe('a replayed session of each format', () => {
       // Another agent builds the requests of this session, so no action on objects works.
       await page.getByText(/nothing can be activated or pinned for it here/).waitFor();
       expect(await page.getByRole('button', { name: /^(?:de)?activate|^pin/ }).count()).toBe(0);
+      const refused = await fetch(`${origin}/v1/sessions/${session}/sets`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${serve.token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ verb: 'pin', ids: [new URL(object, origin).searchParams.get('id')] }),
+      });
+      expect([refused.status, await refused.json()]).toEqual([
+        409,
+        expect.objectContaining({ code: 'foreign-session' }),
+      ]);
       await shown(`${origin}/review/strip?session=${session}`);
       await page.getByRole('button', { name: /^Fork from here/ }).click();
       await page.getByRole('button', { name: 'Do it' }).click();

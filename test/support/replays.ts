@@ -82,7 +82,13 @@ export class RecordingLines {
   #at = START;
   #parent: string | null = null;
 
-  #add(type: 'user' | 'assistant', content: unknown, more: Readonly<Record<string, unknown>> = {}, at?: number): void {
+  #add(
+    type: 'user' | 'assistant',
+    content: unknown,
+    more: Readonly<Record<string, unknown>> = {},
+    at?: number,
+    usage?: Readonly<Record<string, number>>,
+  ): void {
     const uuid = `u-${this.#lines.length + 1}`;
     this.#at += 1_000;
     const timestamp = new Date(at ?? this.#at).toISOString();
@@ -96,7 +102,7 @@ export class RecordingLines {
     };
     const message =
       type === 'assistant'
-        ? { id: `m-${uuid}`, type: 'message', role: type, model: 'a-model', content }
+        ? { id: `m-${uuid}`, type: 'message', role: type, model: 'a-model', content, usage }
         : { role: type, content };
     this.#lines.push(JSON.stringify({ ...envelope, type, message, uuid, timestamp, ...more }));
     this.#parent = uuid;
@@ -118,8 +124,8 @@ export class RecordingLines {
     return this;
   }
 
-  says(text: string, at?: number): this {
-    this.#add('assistant', [{ type: 'text', text }], {}, at);
+  says(text: string, at?: number, usage?: Readonly<Record<string, number>>): this {
+    this.#add('assistant', [{ type: 'text', text }], {}, at, usage);
     return this;
   }
 

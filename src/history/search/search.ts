@@ -22,7 +22,7 @@ import { pathFilter, type TextPattern, textPattern } from './text-pattern.js';
 /** A session with the contexts that had a text. */
 export interface SeenIn extends Exposure {
   readonly session: SessionId;
-  /** Calls at which the provider counted fewer tokens, in ranges where the transcript has the text. */
+  /** Calls at which the provider counted fewer tokens, while the transcript still has the text. */
   readonly falls: readonly CountedFall[];
 }
 

@@ -92,7 +92,9 @@ async function fileTimes(snapshot: StoreSnapshot, ids: readonly ObjectId[]): Pro
   return new Map(heads.map(([id, { validTime }]) => [id as ObjectId, validTime.getTime()]));
 }
 
-/** Derives the columns and states of a transcript from its steps: an answer may change the last ones. */
+/**
+ * Derives the columns and states of a transcript again, because an answer may change the last ones.
+ */
 async function toldOf(
   present: StoreSnapshot,
   session: SessionId,

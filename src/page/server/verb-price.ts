@@ -108,8 +108,8 @@ async function lastRequest({ contexts, present }: Timeline, session: SessionId) 
  * requests, as of the newest transaction. Changes nothing. Pinning itself is free: it keeps content
  * that would otherwise be removed.
  *
- * @throws {HistoryError} `unknown-session`, `foreign-session`, `ambiguous`, `unknown-object`; also the errors of a
- * rebuild
+ * @throws {HistoryError} `unknown-session`, `foreign-session`, `ambiguous`, `unknown-object`; also
+ *   the errors of a rebuild
  */
 export async function verbPrice(
   asked: Timeline,

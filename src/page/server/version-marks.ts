@@ -41,7 +41,7 @@ export async function versionMarks(
   return found.flat();
 }
 
-/** The facts that tell a change of a file from its first whole text. */
+/** The facts that distinguish a change of a file from its first whole text. */
 interface ShownFiles {
   readonly steps: readonly Step[];
   readonly ways: Ways;
@@ -49,8 +49,8 @@ interface ShownFiles {
 }
 
 /**
- * Places a version at the last step before it, if it changed a text that the context had: the whole
- * text was there before, or a call of that moment changed the file.
+ * Places a version at the last step before it, if it changed a text that the context had. So the
+ * whole text was there before, or a call of that moment changed the file.
  */
 export function changeSteps({ steps, ways, calls }: ShownFiles): StepOf {
   const times = new Map(steps.map(({ seq, at }) => [seq, at]));

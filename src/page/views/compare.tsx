@@ -79,7 +79,9 @@ function SideBySide({
           <tr>
             <th scope="row">Last answer</th>
             {outcomes.map((outcome, i) => (
-              <td key={i}>{outcome === '' ? 'not recorded' : <Prose text={outcome} lines={OUTCOME_LINES} />}</td>
+              <td key={i} data-name={oneLine(titleOf(rows[i] as ListedSession), 60)}>
+                {outcome === '' ? 'not recorded' : <Prose text={outcome} lines={OUTCOME_LINES} />}
+              </td>
             ))}
           </tr>
         </tbody>
@@ -100,10 +102,10 @@ function Changed({ files, rows }: { readonly files: Compared['files']; readonly 
     <section aria-label="Files changed">
       <h2>Files that they changed</h2>
       <div class="wide">
-        <table class="beside of-files">
+        <table class="beside">
           <thead>
             <tr>
-              <th>File</th>
+              <th class="file-name">File</th>
               {rows.map((row) => (
                 <th key={row.id} scope="col">
                   {oneLine(titleOf(row), 40)}
@@ -115,7 +117,7 @@ function Changed({ files, rows }: { readonly files: Compared['files']; readonly 
           <tbody>
             {files.map(({ name, ids, same }) => (
               <tr key={name}>
-                <td title={oneLine(name)}>
+                <td class="file-name" title={oneLine(name)}>
                   {oneLine(pathEnd(name, 60))
                     .split('/')
                     .flatMap((part, i) => (i === 0 ? part : ['/', <wbr key={i} />, part]))}
@@ -162,8 +164,7 @@ function TwoSessions({ one, other }: { readonly one: string; readonly other: str
           <>
             {shared !== null && (
               <p>
-                They share their past: the first {plural(calls ?? shared.calls, 'call')}, up to step {shared.steps}.
-                From there on they differ.
+                They share their past: the first {plural(calls ?? shared.calls, 'call')}. From there on they differ.
               </p>
             )}
             {strips.some(({ calls: own }) => own.some(({ kind }) => kind === 'transcript')) && <TranscriptNote />}
@@ -212,9 +213,11 @@ function Choices({ rows, kin }: { readonly rows: readonly ListedSession[]; reado
                   <a href={from('compare', { with: row.id })}>{oneLine(titleOf(row), 100)}</a>{' '}
                   {i < kin && <span class="chip">{kinOf(row)}</span>}
                 </td>
-                <td>{row.agent === null ? <span class="soft">–</span> : oneLine(row.agent)}</td>
-                <td class="nowrap">{localTime(row.to)}</td>
-                <td class="number">
+                <td data-name="Agent">{row.agent === null ? <span class="soft">–</span> : oneLine(row.agent)}</td>
+                <td class="nowrap" data-name="Last used">
+                  {localTime(row.to)}
+                </td>
+                <td class="number" data-name="Cost">
                   {row.figures?.cost == null ? '–' : money(row.figures.cost.amount, row.figures.cost.currency)}
                 </td>
               </tr>

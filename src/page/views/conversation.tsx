@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AnswerBox, Waiting } from '../answer-box.js';
 import { ask, useAnswer } from '../ask.js';
+import { ofOneCall } from '../call-rows.js';
 import { knownTx, useSessionStrip, useStrip } from '../calls.js';
 import { type RowOf, shownRow } from '../conversation-row.js';
 import { LazyBlock } from '../lazy-block.js';
@@ -42,14 +43,26 @@ function keepInView(element: HTMLElement): () => void {
   return end;
 }
 
-function Placed({ row, isChosen }: { readonly row: ConversationRow; readonly isChosen: boolean }) {
+interface PlacedProps {
+  readonly row: ConversationRow;
+  readonly isChosen: boolean;
+  /** The rows of the chosen call, which have one frame. */
+  readonly framed: readonly ConversationRow[];
+}
+
+function Placed({ row, isChosen, framed }: PlacedProps) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => (isChosen && box.current !== null ? keepInView(box.current) : undefined), [isChosen]);
   const strip = useSessionStrip();
   const there = strip.state === 'there' && strip.value.calls.length > 0 ? strip.value : undefined;
   const number = row.kind === 'call' && there !== undefined ? makerOf(there, row.step) : undefined;
+  const frame = [
+    ...(framed.includes(row) ? ['framed'] : []),
+    ...(row === framed[0] ? ['first-framed'] : []),
+    ...(row === framed.at(-1) ? ['last-framed'] : []),
+  ];
   return (
-    <div ref={box} class={isChosen ? 'placed chosen' : 'placed'}>
+    <div ref={box} class={['placed', ...frame].join(' ')}>
       {number === undefined ? (
         <span class="place-number" />
       ) : (
@@ -63,7 +76,7 @@ function Placed({ row, isChosen }: { readonly row: ConversationRow; readonly isC
         </a>
       )}
       {shownRow(row)}
-      {isChosen && there !== undefined && row.kind !== 'turn' && (
+      {row === framed.at(-1) && there !== undefined && row.kind !== 'turn' && (
         <div class="chosen-acts">
           <ForkHere step={requestOf(there, row.step)} call={makerOf(there, row.step)} />
         </div>
@@ -112,12 +125,17 @@ function NothingDropped() {
 }
 
 /** Links to turns by their numbers, because their prompts have not been read yet. */
-function Turns({ turns }: { readonly turns: readonly TurnStart[] }) {
+function Turns({ turns, here }: { readonly turns: readonly TurnStart[]; readonly here: Here }) {
   if (turns.length === 0) return null;
   return (
     <li class="turn-numbers">
       {turns.map(({ turn, step }) => (
-        <a key={turn} href={from('conversation', { step })} aria-label={`Turn ${turn}`}>
+        <a
+          key={turn}
+          href={from('conversation', { step })}
+          aria-label={`Turn ${turn}`}
+          aria-current={turn === here?.turn ? 'location' : undefined}
+        >
           {counted(turn)}
         </a>
       ))}
@@ -125,8 +143,12 @@ function Turns({ turns }: { readonly turns: readonly TurnStart[] }) {
   );
 }
 
+/** The place in the outline, if a reader chose one. */
+type Here = { readonly turn: number; readonly step: number } | undefined;
+
 /** Lists the prompts that were read so far, and the numbers of the other turns. */
-function Outline({ rows }: { readonly rows: readonly ConversationRow[] }) {
+function Outline({ rows, here }: { readonly rows: readonly ConversationRow[]; readonly here: Here }) {
+  const list = useRef<HTMLElement>(null);
   const strip = useSessionStrip();
   const calls = strip.state === 'there' ? strip.value.calls : [];
   const turns = useMemo(() => turnStarts(calls), [calls]);
@@ -134,19 +156,25 @@ function Outline({ rows }: { readonly rows: readonly ConversationRow[] }) {
     (row): row is RowOf<'message'> => row.kind === 'message' && (row.role === 'user' || row.role === 'parent'),
   );
   const [first, last] = [prompts[0]?.turn ?? 0, prompts.at(-1)?.turn ?? 0];
+  const current = here === undefined ? undefined : prompts.findLast(({ step }) => step <= here.step)?.step;
+  useEffect(() => {
+    const box = list.current;
+    const link = box?.querySelector<HTMLElement>('[aria-current]');
+    if (box !== null && link != null) box.scrollTop = link.offsetTop - box.clientHeight / 2;
+  }, [current, here?.turn]);
   if (prompts.length < 2 && turns.length < 2) return null;
   return (
-    <nav class="outline" aria-label="Prompts">
+    <nav class="outline" aria-label="Prompts" ref={list}>
       <ol>
-        <Turns turns={turns.filter(({ turn }) => turn < first)} />
+        <Turns turns={turns.filter(({ turn }) => turn < first)} here={here} />
         {prompts.map(({ turn, step, text }) => (
           <li key={step}>
-            <a href={from('conversation', { step })}>
+            <a href={from('conversation', { step })} aria-current={step === current ? 'location' : undefined}>
               <span class="soft">{turn}</span> {oneLine(text.trim().split('\n')[0] ?? '', 80)}
             </a>
           </li>
         ))}
-        <Turns turns={turns.filter(({ turn }) => turn > last)} />
+        <Turns turns={turns.filter(({ turn }) => turn > last)} here={here} />
       </ol>
     </nav>
   );
@@ -161,6 +189,7 @@ interface RowsProps {
 function Rows({ first, onBeyond }: RowsProps) {
   const { session, step, live } = place.value.of;
   const tx = knownTx();
+  const strip = useSessionStrip();
   const [read, setRead] = useState<Read>(first);
   useEffect(() => setRead(first), [first]);
   const [isReading, setReading] = useState(false);
@@ -190,6 +219,9 @@ function Rows({ first, onBeyond }: RowsProps) {
     step === undefined
       ? undefined
       : (rows.find((row) => row.kind !== 'turn' && row.step >= Number(step)) ?? rows.at(-1));
+  const calls = strip.state === 'there' ? strip.value.calls : [];
+  const framed = useMemo(() => ofOneCall(rows, chosen, calls), [rows, chosen, calls]);
+  const here = chosen === undefined || step === undefined ? undefined : { turn: chosen.turn, step: Number(step) };
   const isBeyond =
     step !== undefined &&
     ((before !== null && Number(step) < (rows[0]?.step ?? 0)) ||
@@ -209,7 +241,7 @@ function Rows({ first, onBeyond }: RowsProps) {
   if (rows.length === 0) return <p class="note">Nothing has happened in this session up to here.</p>;
   return (
     <div class="conversation">
-      <Outline rows={rows} />
+      <Outline rows={rows} here={here} />
       <div class="entries">
         {before === null && <NothingDropped />}
         {before !== null && <More label="Earlier" onWanted={() => more({ before })} />}
@@ -219,7 +251,9 @@ function Rows({ first, onBeyond }: RowsProps) {
             height={block.length * ROW_PX}
             isWanted={chosen !== undefined && block.includes(chosen)}
           >
-            {() => block.map((row, i) => <Placed key={keyOf(row, i)} row={row} isChosen={row === chosen} />)}
+            {() =>
+              block.map((row, i) => <Placed key={keyOf(row, i)} row={row} isChosen={row === chosen} framed={framed} />)
+            }
           </LazyBlock>
         ))}
         {after !== null && <More label="Later" onWanted={() => more({ after })} />}

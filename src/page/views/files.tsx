@@ -251,7 +251,7 @@ function Table({ rows, call }: { readonly rows: readonly FileRow[]; readonly cal
                   </a>{' '}
                   {row.stale > 0 && <span class="chip bad">{plural(row.stale, 'call')} on a stale copy</span>}
                 </td>
-                <td class="number" data-name="Changes">
+                <td class="number" data-name="Calls that changed it, whole session">
                   {row.changes === 0 ? <span class="soft">0</span> : counted(row.changes)}
                 </td>
                 {hasPlan && (

@@ -6,7 +6,7 @@ import { from, goTo, place } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { inColumns } from '../strip-layout.js';
 import type { Money, Strip } from '../wire.js';
-import { axisMoney, counted, money, plural, shortCount } from '../words.js';
+import { axisMoney, counted, money, percentsOf, plural, shortCount } from '../words.js';
 
 type Cause = Money['causes'][number]['cause'];
 
@@ -49,6 +49,7 @@ function Causes({ causes, currency }: { readonly causes: Money['causes']; readon
   const sizeOf = ({ amount, tokens }: Money['causes'][number]): number => (isPriced ? (amount ?? 0) : tokens);
   const sum = causes.reduce((total, cause) => total + sizeOf(cause), 0);
   if (sum === 0) return null;
+  const percents = percentsOf(causes.map(sizeOf));
   return (
     <section aria-label="Where it went" class="card">
       <h2>Where it went</h2>
@@ -63,7 +64,7 @@ function Causes({ causes, currency }: { readonly causes: Money['causes']; readon
       </div>
       <table class="bare stack">
         <tbody>
-          {causes.map((cause) => (
+          {causes.map((cause, i) => (
             <tr key={cause.cause}>
               <td>
                 <i class="swatch" style={{ background: `var(${CAUSES[cause.cause].color})` }} />{' '}
@@ -71,7 +72,7 @@ function Causes({ causes, currency }: { readonly causes: Money['causes']; readon
               </td>
               <td class="number">{plural(cause.tokens, 'token')}</td>
               <td class="number">{cause.amount === null ? 'no price' : money(cause.amount, currency)}</td>
-              <td class="number soft">{Math.round((sizeOf(cause) * 100) / sum)} %</td>
+              <td class="number soft">{percents[i]} %</td>
             </tr>
           ))}
         </tbody>

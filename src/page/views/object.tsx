@@ -3,7 +3,7 @@ import { ActorLink } from '../actor.js';
 import { AnswerBox } from '../answer-box.js';
 import { isServed, useAnswer } from '../ask.js';
 import { STATES } from '../band.js';
-import { useQuestion, useSessionStrip, useStrip } from '../calls.js';
+import { callNumber, useQuestion, useSessionStrip, useStrip } from '../calls.js';
 import { CallsOfFile, partsRead, recordedPart, VERSION_STATES } from '../calls-of-file.js';
 import { DiffView } from '../diff-view.js';
 import { SetVerbs } from '../person.js';
@@ -132,8 +132,15 @@ function seenBy({ tx_id: tx, valid_time: at }: LoggedVersion, { who, session, st
   return rangesOf(calls);
 }
 
+interface UnrecordedProps {
+  readonly change: Unrecorded;
+  readonly parts: string;
+  /** Whether the table has a column of the calls that had a version in full. */
+  readonly wasWhole: boolean;
+}
+
 /** Shows a change of the file by a call whose text was not recorded. */
-function UnrecordedRow({ change, parts }: { readonly change: Unrecorded; readonly parts: string }) {
+function UnrecordedRow({ change, parts, wasWhole }: UnrecordedProps) {
   return (
     <tr>
       <td data-name="Version">
@@ -147,7 +154,7 @@ function UnrecordedRow({ change, parts }: { readonly change: Unrecorded; readonl
       <td class="nowrap" data-name="Since">
         {localTime(change.at)}
       </td>
-      <td colSpan={3} />
+      <td colSpan={wasWhole ? 3 : 2} />
     </tr>
   );
 }
@@ -161,7 +168,7 @@ function History({
   readonly name: string;
   readonly versions: readonly LoggedVersion[];
 }) {
-  const { a, b, session } = place.value.of;
+  const { a, b, session, step } = place.value.of;
   const strip = useSessionStrip();
   const who = useQuestion<Who>('/v1/who', { object: id });
   const isFile = strip.state === 'there' && strip.value.bands.some((band) => band.id === id && band.type === 'file');
@@ -180,15 +187,23 @@ function History({
       ({ at }) => (version === undefined || at >= version.valid_time) && (later === undefined || at < later.valid_time),
     );
   const there = strip.state === 'there' ? strip.value : undefined;
+  const number = step === undefined || there === undefined ? undefined : callNumber(there, Number(step));
+  const call = number === undefined ? undefined : there?.calls[number - 1];
+  const isLater = ({ valid_time: at }: LoggedVersion): boolean => call !== undefined && at > call.at;
+  const right =
+    versions.find(({ number }) => String(number) === b) ?? versions.find((one) => !isLater(one)) ?? versions[0];
+  const before = versions.find(({ number, state }) => number === (right?.number ?? 0) - 1 && state === 'text');
+  const left = a === 'none' ? undefined : (versions.find(({ number }) => String(number) === a) ?? before);
+  const wholeAt = versions.map((version) =>
+    who.state === 'there' ? seenBy(version, { who: who.value, session, strip: there }) : '…',
+  );
+  const wasWhole = wholeAt.some((calls) => calls !== '');
   const unrecordedRows = (version: LoggedVersion | undefined, later: LoggedVersion | undefined) =>
     changedAfter(version, later).map((change, i, all) => {
       const until = all[i - 1]?.at ?? later?.valid_time;
       const parts = partsRead({ since: change.at, until, calls, strip: there });
-      return <UnrecordedRow key={change.step} change={change} parts={parts} />;
+      return <UnrecordedRow key={change.step} change={change} parts={parts} wasWhole={wasWhole} />;
     });
-  const right = versions.find(({ number }) => String(number) === b) ?? versions[0];
-  const before = versions.find(({ number, state }) => number === (right?.number ?? 0) - 1 && state === 'text');
-  const left = a === 'none' ? undefined : (versions.find(({ number }) => String(number) === a) ?? before);
   const others = who.state === 'there' ? who.value.sessions.filter((sighting) => sighting.session !== session) : [];
   return (
     <>
@@ -199,7 +214,7 @@ function History({
               <th>Version</th>
               <th>By</th>
               <th>Since</th>
-              <th>In full at calls</th>
+              {wasWhole && <th>In full at calls</th>}
               <th class="number">Characters</th>
               <th />
             </tr>
@@ -212,7 +227,7 @@ function History({
                   {unrecordedRows(version, versions[i - 1])}
                   <tr class={version === right ? 'chosen' : ''}>
                     <td data-name="Version">
-                      {version.number}{' '}
+                      {version.number} {isLater(version) && <span class="chip">after call {number}</span>}{' '}
                       <span class="soft">
                         {recordedPart(version, {
                           until: changedAfter(version, versions[i - 1]).at(-1)?.at ?? versions[i - 1]?.valid_time,
@@ -228,9 +243,7 @@ function History({
                     <td class="nowrap" data-name="Since">
                       {localTime(version.valid_time)}
                     </td>
-                    <td data-name="In full at calls">
-                      {who.state === 'there' ? seenBy(version, { who: who.value, session, strip: there }) : '…'}
-                    </td>
+                    {wasWhole && <td data-name="In full at calls">{wholeAt[i]}</td>}
                     <td class="number" data-name="Characters">
                       {version.state === 'text' && counted(version.chars)}
                     </td>

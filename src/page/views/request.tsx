@@ -2,11 +2,12 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { AnswerBox } from '../answer-box.js';
 import { ask } from '../ask.js';
 import { askedStep, callNumber, knownTx, useQuestion, useStrip } from '../calls.js';
-import { countedFalls } from '../counted-falls.js';
+import { CutName } from '../cut-name.js';
+import { newParts } from '../new-parts.js';
 import { from, place } from '../place.js';
 import { sha256 } from '../sha256.js';
 import { oneLine } from '../shown-text.js';
-import { sectionOf } from '../strip-layout.js';
+import { fallsOf, sectionOf } from '../strip-layout.js';
 import { TextView } from '../text-view.js';
 import type { PastContext, RequestItem, RequestView, Strip } from '../wire.js';
 import { counted, localTime, pathEnd, plural, speaker } from '../words.js';
@@ -154,14 +155,27 @@ function startOf({ object, text }: RequestItem): string {
   return lines[0]?.trim() ?? '';
 }
 
-function Item({ item, most, isOpen }: { readonly item: RequestItem; readonly most: number; readonly isOpen: boolean }) {
+interface ItemProps {
+  readonly item: RequestItem;
+  readonly most: number;
+  readonly isOpen: boolean;
+  /** Whether a part before it is the call that it answers. */
+  readonly isResult: boolean;
+  readonly isNew: boolean;
+}
+
+function Item({ item, most, isOpen, isResult, isNew }: ItemProps) {
   const { section, name, object, step, version, tokens, text } = item;
   const [open, setOpen] = useState(isOpen);
   const shown = oneLine(object === null ? speaker(name) : pathEnd(name, 80), 100);
   return (
-    <details class="item" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details class={isNew ? 'item new' : 'item'} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        <span class="item-name">{shown}</span>
+        <span class="item-name">
+          <CutName text={shown} />
+        </span>
+        {isResult && <span class="chip">result</span>}
+        {isNew && <span class="chip good">new</span>}
         {version !== null && <span class="chip">version {version.number}</span>}
         <span class="item-start soft">{open ? '' : oneLine(startOf(item), 140)}</span>
         <span class="item-bar" aria-hidden="true">
@@ -187,8 +201,15 @@ function Item({ item, most, isOpen }: { readonly item: RequestItem; readonly mos
   );
 }
 
-function Section({ group, most }: { readonly group: Group; readonly most: number }) {
+interface SectionProps {
+  readonly group: Group;
+  readonly most: number;
+  readonly isNew: (item: RequestItem) => boolean;
+}
+
+function Section({ group, most, isNew }: SectionProps) {
   const { section, items, tokens } = group;
+  const objects = items.map(({ object }) => object);
   const isList = items.length > 1 && items.every(({ form }) => form === 'line' || form === 'plain');
   const text = useMemo(() => (isList ? items.map((item) => item.text).join('') : ''), [items]);
   return (
@@ -207,19 +228,42 @@ function Section({ group, most }: { readonly group: Group; readonly most: number
           <TextView text={text} label={nameOf(section)} />
         </details>
       ) : (
-        items.map((item, i) => <Item key={i} item={item} most={most} isOpen={items.length === 1 && tokens < 400} />)
+        items.map((item, i) => (
+          <Item
+            key={i}
+            item={item}
+            most={most}
+            isOpen={items.length === 1 && tokens < 400}
+            isResult={item.object !== null && item.step !== null && objects.indexOf(item.object) < i}
+            isNew={isNew(item)}
+          />
+        ))
       )}
     </section>
   );
 }
 
+interface HeadProps {
+  readonly view: RequestView;
+  readonly strip: Strip | undefined;
+  /** The number of parts that the request before had not. */
+  readonly news: number;
+}
+
+/** Goes to the first part that the request before had not. */
+function showNew(): void {
+  const part = document.querySelector('.item.new > summary');
+  part?.scrollIntoView({ block: 'center' });
+  if (part instanceof HTMLElement) part.focus({ preventScroll: true });
+}
+
 /** Shows the number of the call, and whether the shown request is the one that was sent. */
-function Head({ view, strip }: { readonly view: RequestView; readonly strip: Strip | undefined }) {
+function Head({ view, strip, news }: HeadProps) {
   const { request, previous, next, items } = view;
   const number = request === null || strip === undefined ? view.number : callNumber(strip, request.step);
   const tokens = items.reduce((sum, item) => sum + item.tokens, 0);
   const model = strip?.calls.find(({ step }) => step === request?.step)?.usage?.model;
-  const fall = strip === undefined ? undefined : countedFalls(strip).find(({ step }) => step === request?.step);
+  const fall = strip === undefined ? undefined : fallsOf(strip).find(({ step }) => step === request?.step);
   return (
     <div class="row call-head">
       <h2>
@@ -238,6 +282,11 @@ function Head({ view, strip }: { readonly view: RequestView; readonly strip: Str
       )}
       {request?.epoch != null && <span class="chip">epoch {request.epoch}</span>}
       <span class="spread" />
+      {news > 0 && (
+        <button type="button" onClick={showNew}>
+          {plural(news, 'new part')} ↓
+        </button>
+      )}
       {previous !== null && (
         <a class="button" href={from('request', { step: previous })}>
           ‹ Call before
@@ -271,9 +320,11 @@ export function RequestPage() {
         {(view) => {
           const groups = groupsOf(view.items);
           const most = Math.max(1, ...view.items.map(({ tokens }) => tokens));
+          const there = strip.state === 'there' ? strip.value : undefined;
+          const isNew = newParts(view, there);
           return (
             <>
-              <Head view={view} strip={strip.state === 'there' ? strip.value : undefined} />
+              <Head view={view} strip={there} news={view.items.filter(isNew).length} />
               {view.request === null ? (
                 <div class="verdict warn" role="status" aria-label="Check">
                   Not recorded: {view.why ?? 'the request itself was not seen. These parts are known from elsewhere.'}
@@ -283,7 +334,7 @@ export function RequestPage() {
               )}
               <Composition groups={groups} />
               {groups.map((group, i) => (
-                <Section key={i} group={group} most={most} />
+                <Section key={i} group={group} most={most} isNew={isNew} />
               ))}
             </>
           );

@@ -58,7 +58,7 @@ function Checked({ check }: Pick<ListedSession, 'check'>) {
   if (check === null)
     return (
       <span class="soft" title="Run palimpsest verify">
-        not verified yet
+        not yet
       </span>
     );
   const { findings, at } = check;
@@ -80,9 +80,13 @@ function Title({ row, isChild }: { readonly row: ListedSession; readonly isChild
         {parent !== null && (
           <span class="chip">
             {parent.kind === 'fork' ? 'fork' : 'sub-agent'}
-            {parent.at !== null && ` at step ${parent.at}`}
             {!isChild && ` of ${oneLine(parent.session, 20)}`}
           </span>
+        )}
+        {parent !== null && parent.at !== null && (
+          <a href={addressText({ view: 'conversation', of: { session: parent.session, step: String(parent.at) } })}>
+            where it began
+          </a>
         )}
         {parent !== null && parent.call !== null && (
           <a href={addressText({ view: 'object', of: { session: parent.session, id: parent.call } })}>

@@ -7,7 +7,7 @@ export const SYMBOLS: Readonly<Record<StripMark['kind'], { readonly sign: string
   epoch: { sign: '◆', name: 'new epoch' },
   verb: { sign: '▲', name: 'pinned, loaded or collapsed by hand' },
   event: { sign: '✂', name: 'compacted by the harness' },
-  version: { sign: '✎', name: 'new version of a file, or its first whole text' },
+  version: { sign: '✎', name: 'change of a file whose text was in the context' },
 };
 
 /** Describes a mark in a sentence. */
@@ -22,7 +22,7 @@ export function markText(mark: StripMark, names: ReadonlyMap<string, string>): s
         : `: ${plural(price.written, 'token')} written again, ${counted(price.saved_per_call)} saved a call`)
     );
   if (kind === 'verb') return `${tool ?? ''} ${name}${by === null ? ', by the agent' : ', by a person'}`;
-  if (kind === 'version') return `Version ${number ?? '?'} of ${name}, changed or read whole for the first time`;
+  if (kind === 'version') return `${name} changed: version ${number ?? '?'}`;
   return `The harness: ${event ?? 'its history changed'}`;
 }
 
@@ -90,6 +90,8 @@ export function Legend({
   );
 }
 
+/** Events that the tooltip of a sign names. */
+const MOST_TOLD = 8;
 /** The numbers of turns and of marks for which a ruler has room. */
 const ROOM = { wide: { turns: 24, marks: 60 }, narrow: { turns: 7, marks: 14 } } as const;
 
@@ -98,9 +100,11 @@ export function Ruler({
   strip,
   marked,
   isNarrow,
+  names,
 }: {
   readonly isNarrow: boolean;
   readonly strip: Strip;
+  readonly names: ReadonlyMap<string, string>;
   readonly marked: ReadonlyMap<number, readonly StripMark[]>;
 }) {
   const { calls } = strip;
@@ -131,7 +135,10 @@ export function Ruler({
           key={column}
           class="ruler-mark"
           style={{ left: percent(column + 0.5) }}
-          title={[...new Set(own.map(({ kind }) => SYMBOLS[kind].name))].join('; ')}
+          title={own
+            .slice(0, MOST_TOLD)
+            .map((mark) => markText(mark, names))
+            .join('\n')}
         >
           {[...new Set(own.map(({ kind }) => SYMBOLS[kind].sign))].slice(0, 2).join('')}
         </span>

@@ -25,8 +25,9 @@ import { BUDGET, COUNTED, isNearBudget, Legend, markText, Ruler, SYMBOLS } from 
 const ROWS_FIRST = 25;
 const CHART_PX = 170;
 /** Width of the row names, on wide and narrow pages, and of the axis of sizes, in pixels. */
-const [NAMES, NAMES_NARROW, SIZES] = [250, 116, 66];
-const NARROW = 720;
+const [NAMES, NAMES_NARROW, SIZES] = [250, 52, 66];
+/** The page's width up to which a name stands above its row, pixels. */
+const NARROW = 640;
 
 /** Returns the sizes of the requests as stacked areas, the largest sum first. */
 function areasOf({ sections }: Fill): readonly ChartSeries[] {
@@ -134,7 +135,7 @@ function Whole({ strip }: { readonly strip: Strip }) {
   const call = calls[chosen];
   const texts = useCountedTexts(call);
   const sorted = useMemo(
-    () => sortedRows(rows, chosen, { name: of.q, counts: texts?.byObject }),
+    () => sortedRows(rows, chosen, { name: of.q, counts: texts?.byObject, isTranscript: call?.kind === 'transcript' }),
     [rows, chosen, of.q, texts],
   );
   const fill = useMemo(() => fillOf(calls, rows), [calls, rows]);
@@ -174,7 +175,8 @@ function Whole({ strip }: { readonly strip: Strip }) {
   }, [fill, prices, calls, strip.budget]);
   const hasPrice = series.some(({ isRight }) => isRight === true);
   const isTold = calls.some(({ kind }) => kind === 'transcript');
-  const namesPx = width < NARROW ? NAMES_NARROW : NAMES;
+  const isNarrow = innerWidth <= NARROW;
+  const namesPx = isNarrow ? NAMES_NARROW : NAMES;
   const props = {
     strip,
     chosen,
@@ -200,7 +202,7 @@ function Whole({ strip }: { readonly strip: Strip }) {
       {call?.kind === 'transcript' && <TranscriptNote />}
       <div class="card strip" ref={box} style={{ '--names': `${namesPx}px`, '--sizes': `${SIZES}px` }}>
         <Legend fill={fill} strip={strip} hasPrice={hasPrice} />
-        <Ruler strip={strip} marked={marked} isNarrow={width < NARROW} />
+        <Ruler strip={strip} marked={marked} names={names} isNarrow={isNarrow} />
         {width > 0 && (
           <Chart
             label={`Size of the context at each of ${plural(calls.length, 'call')}, in tokens`}
@@ -220,7 +222,7 @@ function Whole({ strip }: { readonly strip: Strip }) {
             <span class="hidden">Filter by name</span>
             <input
               type="search"
-              placeholder={width < NARROW ? 'Filter' : 'Filter by name'}
+              placeholder="Filter by name"
               value={of.q ?? ''}
               onInput={(event) => refine({ q: event.currentTarget.value })}
             />
@@ -232,10 +234,16 @@ function Whole({ strip }: { readonly strip: Strip }) {
             class="band-size"
             title="Counted in the request of the chosen call. The sign ≈ marks estimates from the length of a text."
           >
-            tokens
+            {texts === undefined ? 'estimated' : 'tokens'}
           </span>
         </div>
         <Rows name={`In the context at call ${chosen + 1}`} rows={sorted.present} isOpen props={props} />
+        <Rows
+          name="Files whose text these calls have"
+          rows={sorted.files}
+          isOpen={false}
+          props={{ ...props, isSized: false }}
+        />
         <Rows
           name="In the context of other calls"
           rows={sorted.elsewhere}

@@ -119,6 +119,18 @@ describe('the layout of a strip', () => {
     expect(ids(sortedRows(rows, 0, { counts }))).toEqual([['pinned', 'small', 'large'], ['later'], ['lined']]);
   });
 
+  test('lists a file beside the calls that have its text in a transcript, so that each text counts once', () => {
+    const rows = bandRows(
+      [band('read', [{ step: 1, state: 'active' }], 'toolcall'), band('file', [{ step: 1, state: 'active' }])],
+      calls,
+    );
+    const idsOf = (own: readonly { readonly band: StripBand }[]) => own.map((row) => row.band.id);
+    const { present, files } = sortedRows(rows, 1, { isTranscript: true });
+    expect([idsOf(present), idsOf(files)]).toEqual([['read'], ['file']]);
+    const sent = sortedRows(rows, 1);
+    expect([idsOf(sent.present), idsOf(sent.files)]).toEqual([['read', 'file'], []]);
+  });
+
   test('counts the texts of a request by object, without the lines that only name one', () => {
     const item = (object: string | null, form: string, tokens: number) => ({ object, form, tokens });
     const items = [item('a', 'line', 9), item('a', 'text', 100), item(null, 'message', 50), item('a', 'text', 20)];
