@@ -2,7 +2,7 @@ import { BUCKETS, GramCollector, keyBucket, LONGEST_LITERAL } from './grams.js';
 import { type BucketBlocks, checksum, encodeGroup, GROUP } from './postings.js';
 import type { SegmentParts } from './segment-file.js';
 
-/** An entry of an index. Its keys and its text find it. */
+/** An entry of an index. Searches find it by its keys and its text. */
 export interface IndexEntry {
   /** The caller's description of the entry, stored as JSON. */
   readonly line: unknown;

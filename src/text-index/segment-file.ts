@@ -113,7 +113,7 @@ export class Segment {
     this.kinds = new Uint8Array(take(entries));
   }
 
-  /** @throws {IndexDamage} Throws system errors. */
+  /** Opens a segment for reading. Throws IndexDamage and system errors. */
   static open(path: string, size: number): Segment {
     const file = openSync(path, 'r');
     try {
