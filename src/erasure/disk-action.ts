@@ -105,10 +105,18 @@ async function reportOn(flags: DiskFlags): Promise<Report> {
     const now = Date.now();
     const inventory = await Inventory.read(log);
     const content = contentSpace(inventory, now);
+    const snapshot = await store.latest();
+    const list = new SessionRows(dataDir, clientFolder(dataDir, settings.nodeUrl));
+    const shown = new Set<string>(content.sessions.slice(0, flags.limit ?? SHOWN).map(({ id }) => id));
     const [places, rewritten, listed] = await Promise.all([
       diskPlaces({ dataDir, cacheDir }),
       rewrittenBytes(dataDir),
-      new SessionRows(dataDir, clientFolder(dataDir, settings.nodeUrl)).list(await store.latest()),
+      list.list(snapshot).then((rows) =>
+        list.described(
+          snapshot,
+          rows.filter(({ id }) => shown.has(id)),
+        ),
+      ),
     ]);
     const database = sumOf(places.filter(({ name }) => name === 'database'));
     const scale = database === 0 || content.bytes === 0 ? 1 : Math.max(0, database - rewritten) / content.bytes;

@@ -1,11 +1,13 @@
 import { lstat, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { forgetImported, importedSessions } from '../host/imported-sessions.js';
 import { journalFolder, listJournalFolder, livingWriter, settledFolder } from '../journal/journal-folder.js';
+import { SESSION_TABLE } from '../node/session-table-file.js';
 import { bytesHold, type Forgetter, type Forgotten } from '../objects/forgotten.js';
+import { clientFolders } from '../process/data-folder.js';
 import { namesIn } from '../process/owned-file.js';
 import { unlessMissing } from '../process/system-error.js';
 import { ErasureError } from './erasure-error.js';
@@ -71,17 +73,22 @@ const FORGET_JOURNALS: Forgetter = {
 };
 
 /** Caches with titles or sizes of sessions. They are rebuilt on the next use. */
-const CACHES = ['own-sessions.json', 'session-figures.json'] as const;
+const CACHES: readonly string[] = ['own-sessions.json', 'session-figures.json', SESSION_TABLE];
+
+/** Returns the caches of a data folder and of its clients on foreign nodes. */
+const cachesOf = async (dataDir: string): Promise<readonly string[]> =>
+  (await clientFolders(dataDir)).flatMap((folder) => CACHES.map((name) => join(folder, name)));
 
 /** Erases caches of sessions' titles and sizes. */
 const FORGET_CACHES: Forgetter = {
   keeps: 'lists that are rebuilt',
   find: async (dataDir, forgotten) => {
-    const found = await Promise.all(CACHES.map((name) => concernsFile(join(dataDir, name), forgotten)));
-    return CACHES.filter((_, i) => found[i]).map((name) => `the list ${name}, which is rebuilt`);
+    const caches = await cachesOf(dataDir);
+    const found = await Promise.all(caches.map((path) => concernsFile(path, forgotten)));
+    return caches.filter((_, i) => found[i]).map((path) => `the list ${relative(dataDir, path)}, which is rebuilt`);
   },
   forget: async (dataDir) => {
-    for (const name of CACHES) await rm(join(dataDir, name), { force: true });
+    for (const path of await cachesOf(dataDir)) await rm(path, { force: true });
   },
 };
 

@@ -1,6 +1,8 @@
+import { clientStore } from '../client/session/client-store.js';
 import { requireLogFormat } from '../node/data-folder.js';
 import { type EnsureNodeOptions, ensureNode, type NodeHandle } from '../node/ensure-node.js';
-import { ObjectStore } from '../store/object-store.js';
+import { clientFolder } from '../process/data-folder.js';
+import type { ObjectStore } from '../store/object-store.js';
 import { NO_TELEMETRY, type Telemetry } from '../telemetry/telemetry.js';
 import { defined } from '../values/defined.js';
 import { describeAddress, isListed, type NodeAddress, parseNodeUrls } from '../xtdb/address.js';
@@ -77,5 +79,6 @@ export async function openStore(settings: Settings, onProgress: (message: string
     await xtdb.close();
     await use.release();
   };
-  return { store: new ObjectStore(xtdb), log: xtdb.log, close };
+  const dataDir = clientFolder(settings.node.dataDir, settings.nodeUrl);
+  return { store: clientStore(xtdb, { dataDir }), log: xtdb.log, close };
 }

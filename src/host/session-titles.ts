@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
-import type { SessionSummary } from '../client/session/open-session.js';
 import { isSaid } from '../history/rebuild/said-text.js';
+import { sessionId } from '../objects/ids.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import type { ImportedSession } from './imported-sessions.js';
 
@@ -11,6 +11,12 @@ const AT_ONCE = 8;
 const MOST_READ = 200;
 const TITLE_CHARS = 400;
 
+/** A session by its id and its number of steps. */
+interface TitledSession {
+  readonly id: string;
+  readonly steps: number;
+}
+
 /** Finds titles of sessions: the recording's title, or otherwise a person's first prompt. */
 export class SessionTitles {
   /** First prompts, which never change. Empty if no prompt is among the first steps. */
@@ -18,12 +24,12 @@ export class SessionTitles {
 
   /** Returns the titles of sessions by their ids. */
   async of(
-    sessions: readonly SessionSummary[],
+    sessions: readonly TitledSession[],
     snapshot: StoreSnapshot,
-    imported: ReadonlyMap<string, ImportedSession>,
+    imported: ReadonlyMap<string, ImportedSession> = new Map(),
   ): Promise<ReadonlyMap<string, string>> {
     const titles = new Map<string, string>();
-    const unread: SessionSummary[] = [];
+    const unread: TitledSession[] = [];
     for (const session of sessions) {
       const { id } = session;
       const title = imported.get(id)?.title || this.#prompts.get(id);
@@ -37,9 +43,9 @@ export class SessionTitles {
     return titles;
   }
 
-  async #firstPrompt({ id, steps }: SessionSummary, snapshot: StoreSnapshot): Promise<string | undefined> {
+  async #firstPrompt({ id, steps }: TitledSession, snapshot: StoreSnapshot): Promise<string | undefined> {
     for (let seq = 1; seq <= Math.min(FIRST_STEPS, steps); seq += 1) {
-      const message = (await snapshot.step(id, seq))?.message;
+      const message = (await snapshot.step(sessionId(id), seq))?.message;
       if (message === undefined || !isSaid(message)) continue;
       const title = message.text.slice(0, TITLE_CHARS).replace(/\s+/g, ' ').trim().toWellFormed();
       this.#prompts.set(id, title);

@@ -37,6 +37,7 @@ const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'search',
   'session-checks.json',
   'session-figures.json',
+  'session-table.json',
   'sessions',
   'tmp',
   'trackers',

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { addressesIn } from '../values/address-list.js';
 
@@ -14,4 +15,10 @@ const inOrder = (nodeUrl: string): string => addressesIn(nodeUrl).sort().join(',
  */
 export function clientFolder(dataDir: string, nodeUrl: string | undefined): string {
   return nodeUrl === undefined ? dataDir : join(remoteFolders(dataDir), hash('sha256', inOrder(nodeUrl)).slice(0, 16));
+}
+
+/** Returns the client folders of a data folder: its own, and one for each foreign node. */
+export async function clientFolders(dataDir: string): Promise<readonly string[]> {
+  const remote = await readdir(remoteFolders(dataDir)).catch((): string[] => []);
+  return [dataDir, ...remote.map((name) => join(remoteFolders(dataDir), name))];
 }

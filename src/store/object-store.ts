@@ -13,8 +13,9 @@ import type { XtdbClient } from '../xtdb/xtdb-client.js';
 import { recordedSessions, recordId, toRecordPart } from './context-records.js';
 import { StoreError } from './errors.js';
 import { type HeadMarks, type StoredParts, toStored } from './head.js';
+import { type SessionFile, SessionTable } from './session-table.js';
 import { KnownCalls } from './step-page.js';
-import { StoreSnapshot } from './store-snapshot.js';
+import { type KnownOfStore, StoreSnapshot } from './store-snapshot.js';
 import { TextCache, textParts } from './texts.js';
 import { WritePath, type Written } from './write-path.js';
 
@@ -81,6 +82,17 @@ const LOG_PAYS_FROM = 100;
 /** Maximum number of transactions for which the log is cheaper than reading all objects again. */
 const MOST_LOGGED = 500;
 
+/** Caches of a store. All are optional. */
+export interface StoreOptions {
+  readonly cache?: TextCache;
+  /**
+   * Returns before each write whether an erasure may have removed documents since the write before.
+   */
+  readonly erasedMeanwhile?: (() => Promise<boolean>) | undefined;
+  /** Keeps the list of sessions. Without it, each list of sessions is read anew. */
+  readonly sessionFile?: SessionFile | undefined;
+}
+
 /** Options for writing records. */
 export interface RecordOptions {
   /** Texts that the records name by hash. Each is stored under its hash. */
@@ -132,18 +144,17 @@ async function requireSessions(snapshot: StoreSnapshot, sessions: readonly Sessi
 export class ObjectStore {
   readonly writes: WritePath;
   readonly #xtdb: XtdbClient;
-  readonly #cache: TextCache;
-  readonly #calls = new KnownCalls();
+  readonly #known: KnownOfStore;
   readonly #hashes = new LRUCache<string, string>(counted(100_000));
   #newest = 0;
 
-  /**
-   * `erasedMeanwhile` is called before each write. It returns whether an erasure may have removed
-   * documents since the previous write.
-   */
-  constructor(xtdb: XtdbClient, cache: TextCache = new TextCache(), erasedMeanwhile?: () => Promise<boolean>) {
+  constructor(xtdb: XtdbClient, { cache = new TextCache(), erasedMeanwhile, sessionFile }: StoreOptions = {}) {
     this.#xtdb = xtdb;
-    this.#cache = cache;
+    this.#known = {
+      cache,
+      calls: new KnownCalls(),
+      ...(sessionFile === undefined ? {} : { sessions: new SessionTable(xtdb.log, sessionFile) }),
+    };
     this.writes = new WritePath(xtdb, async () => {
       if ((await erasedMeanwhile?.()) === true) cache.forgetStored();
     });
@@ -179,7 +190,7 @@ export class ObjectStore {
    * this client's later writes.
    */
   newestAt(txId: number): StoreSnapshot {
-    return new StoreSnapshot(this.#xtdb.indexed(END_OF_TIME, txId), { cache: this.#cache, calls: this.#calls });
+    return new StoreSnapshot(this.#xtdb.indexed(END_OF_TIME, txId), this.#known);
   }
 
   /**
@@ -215,7 +226,7 @@ export class ObjectStore {
    * @throws {XtdbError} `out-of-sync` beyond the last transaction
    */
   async asOf(basis: AskedBasis): Promise<StoreSnapshot> {
-    return new StoreSnapshot(await this.#xtdb.db(basis), { cache: this.#cache, calls: this.#calls });
+    return new StoreSnapshot(await this.#xtdb.db(basis), this.#known);
   }
 
   /**
@@ -293,7 +304,7 @@ export class ObjectStore {
    */
   putOps(put: Put): readonly TxOp[] {
     const { content, content_hash } = put.version;
-    if (content !== null && content_hash !== null) this.#cache.set(content_hash, content);
+    if (content !== null && content_hash !== null) this.#known.cache.set(content_hash, content);
     return this.storedOps(storedPut(put));
   }
 
@@ -315,13 +326,13 @@ export class ObjectStore {
   /** Returns the operations that write text parts, except parts known to be stored. */
   textOps(parts: readonly StoredDocument[]): readonly TxOp[] {
     return parts
-      .filter((part) => !this.#cache.isStored(part['xt/id']))
+      .filter((part) => !this.#known.cache.isStored(part['xt/id']))
       .map((doc) => ({ op: 'put', doc, validTime: ALWAYS }));
   }
 
   /** Records the text parts of a committed transaction, so that they are not sent again. */
   markStored(ops: readonly TxOp[]): void {
-    for (const op of ops) if (op.op === 'put' && op.validTime === ALWAYS) this.#cache.markStored(op.doc['xt/id']);
+    for (const op of ops) if (op.op === 'put' && op.validTime === ALWAYS) this.#known.cache.markStored(op.doc['xt/id']);
   }
 
   /**

@@ -30,6 +30,12 @@ export interface HistoryHead extends VersionTimes {
   readonly marks: HeadMarks;
 }
 
+/** A step, and its acknowledgement in milliseconds since 1970. */
+export interface RunningStep {
+  readonly seq: number;
+  readonly at: number;
+}
+
 /** The data of a session that its heads have, without its steps. */
 export interface StoredSession {
   readonly id: SessionId;
@@ -44,4 +50,9 @@ export interface StoredSession {
    * or not wanted.
    */
   readonly roots: readonly FilesystemSource[] | undefined;
+  /**
+   * The last step beyond the head, of a turn that runs. Null if there is none. Undefined if it was
+   * not read.
+   */
+  readonly running?: RunningStep | null;
 }

@@ -1,7 +1,7 @@
 import type { EdnValue } from '../edn/values.js';
 import type { AssemblyProof } from '../objects/assembly-proof.js';
 import type { ContextRecord, RecordKind } from '../objects/context-record.js';
-import { type ObjectId, type SessionId, type Sha256, sessionId, sessionObjectId } from '../objects/ids.js';
+import { type ObjectId, type SessionId, type Sha256, sessionObjectId } from '../objects/ids.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import type { Source } from '../objects/source.js';
 import type { Step } from '../objects/step.js';
@@ -25,7 +25,6 @@ import {
   sessionOfFolded,
 } from './head.js';
 import { type Lineage, lineageFrom, type StepRange, withoutParent } from './lineage.js';
-import { formerId } from './part-id.js';
 import {
   existingIds,
   fileSources,
@@ -40,16 +39,17 @@ import {
 import { PageReader } from './read-pages.js';
 import { type FoundSets, type PagedRange, StepReader, type StepTimes } from './read-steps.js';
 import { SessionDocuments } from './session-documents.js';
-import { sessionRows } from './session-rows.js';
+import { runningSessions, type StoredFork, storedForks, storedSessions } from './session-rows.js';
+import type { SessionTable } from './session-table.js';
 import type { FoundVersion, Head, HistoryHead, StoredSession } from './snapshot-rows.js';
 import type { KnownCall, KnownCalls } from './step-page.js';
-import { stepId } from './step-part.js';
 import { type TextCache, type TextDamage, TextReader, type VersionText } from './texts.js';
 
 /** Caches of a store that serve every basis. */
-interface KnownOfStore {
+export interface KnownOfStore {
   readonly cache: TextCache;
   readonly calls: KnownCalls;
+  readonly sessions?: SessionTable;
 }
 
 /** Number of steps per request after the last step that a head includes. */
@@ -287,23 +287,24 @@ export class StoreSnapshot {
   }
 
   /** Returns every session, in no order. Reads their roots only if wanted. */
-  async sessions({ roots: withRoots = false }: { readonly roots?: boolean } = {}): Promise<readonly StoredSession[]> {
-    return (await sessionRows(this.#db, { roots: withRoots })).map(({ session, turns, upto, validTime, marked }) => {
-      const { parent, roots } = marked === undefined ? {} : marksOf(marked);
-      return { id: sessionId(session), turns, upto, validTime, parent, roots };
-    });
+  async sessions({ roots = false }: { readonly roots?: boolean } = {}): Promise<readonly StoredSession[]> {
+    return (await this.#known.sessions?.at(this.#db, this)) ?? storedSessions(this.#db, { roots });
+  }
+
+  /** Returns every fork, in no order, without reading other sessions. */
+  forks(): Promise<readonly StoredFork[]> {
+    return storedForks(this.#db);
   }
 
   /** Returns the sessions whose turn runs: they have steps after their heads (decision G4). */
-  async running(sessions: readonly StoredSession[]): Promise<readonly StoredSession[]> {
-    const next = sessions.map((session) => ({ session, part: stepId(session.id, session.upto + 1) }));
-    const found = new Set(
-      await existingIds(
-        this.#db,
-        next.flatMap(({ part }) => [part, formerId(part)]),
-      ),
-    );
-    return next.flatMap(({ session, part }) => (found.has(part) || found.has(formerId(part)) ? [session] : []));
+  running(sessions: readonly StoredSession[]): Promise<readonly StoredSession[]> {
+    return runningSessions(this.#db, sessions);
+  }
+
+  /** Returns the last step of a running turn. */
+  async lastRunning({ id, upto }: StoredSession): Promise<Step | undefined> {
+    const lineage = await this.lineage(id);
+    return lineage === undefined ? undefined : (await this.stepsFrom(lineage, { first: upto + 1, upto })).at(-1);
   }
 
   /** Returns the objects whose content is longer than one chunk, with its hash. Uses one query. */

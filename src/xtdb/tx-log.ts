@@ -4,7 +4,7 @@ import { type StoredDocument, toDocument } from './documents.js';
 import { XtdbError, type XtdbErrorCode } from './errors.js';
 import type { HttpRequest, XtdbHttp } from './http.js';
 import { askIndexed, type RequestOptions } from './requests.js';
-import { END_OF_TIME, entityId, readReceipt } from './transactions.js';
+import { END_OF_TIME, entityId, readReceipt, type TxReceipt } from './transactions.js';
 
 /**
  * Type bytes of strings in the serializer of XTDB's hashes. The length follows in one byte, or in
@@ -72,6 +72,12 @@ export interface LoggedWrite {
   readonly isNew: boolean;
 }
 
+/** Committed transactions, in their order, and their last write per entity hash. */
+export interface LoggedChanges {
+  readonly transactions: readonly TxReceipt[];
+  readonly writes: ReadonlyMap<string, LoggedWrite>;
+}
+
 /** A committed transaction with the documents that it put. */
 export interface LoggedTransaction {
   readonly txId: number;
@@ -122,12 +128,17 @@ export class TransactionLog {
    * unavailable.
    */
   async writesAfter(txId: number, options: RequestOptions = {}): Promise<ReadonlyMap<string, LoggedWrite> | undefined> {
+    const transactions = await this.#after(txId, options);
+    return transactions === undefined ? undefined : writesOf(transactions);
+  }
+
+  async #after(txId: number, options: RequestOptions): Promise<readonly EdnValue[] | undefined> {
     let answer: EdnValue | undefined;
     try {
       answer = await askIndexed(this.#http, {
         method: 'GET',
         path: '/tx-log',
-        params: { 'after-tx-id': txId },
+        params: txId < 0 ? {} : { 'after-tx-id': txId },
         accept: 'application/transit+json',
         maxAnswerBytes: MOST_BYTES,
         ...this.#limits(options),
@@ -139,26 +150,42 @@ export class TransactionLog {
     const transactions = elements(answer);
     if (transactions === undefined)
       throw new XtdbError('bad-response', 'The database answered with a value that is not a log of transactions.');
-    return writesOf(transactions);
+    return transactions;
   }
 
   /**
    * Returns the hashes of the entities written after `txId`, up to the last transaction. Undefined
-   * in the cases of `writesAfter`, and if the node computes hashes differently. `known` is an
-   * entity that the node contains. Its hash is verified once.
+   * for the reasons of `changesAfter`.
    */
   async writtenAfter(
     txId: number,
     known: string,
     options: RequestOptions = {},
   ): Promise<ReadonlySet<string> | undefined> {
+    const changes = await this.changesAfter(txId, known, options);
+    return changes === undefined ? undefined : new Set(changes.writes.keys());
+  }
+
+  /**
+   * Returns the transactions after `txId`, up to the last one, and the last write per entity hash.
+   * Undefined if this is unknown: the node computes hashes differently, a transaction has other
+   * operations, or there are too many. `known` is an entity that the node contains; its hash is
+   * verified once.
+   */
+  async changesAfter(txId: number, known: string, options: RequestOptions = {}): Promise<LoggedChanges | undefined> {
     this.#isUnderstood ??= this.#tryHash(known, this.#limits(options));
-    const [isUnderstood, writes] = await Promise.all([
+    const [isUnderstood, transactions] = await Promise.all([
       this.#isUnderstood.catch(() => false),
-      this.writesAfter(txId, options),
+      this.#after(txId, options),
     ]);
     if (!isUnderstood) this.#isUnderstood = undefined;
-    return isUnderstood && writes !== undefined ? new Set(writes.keys()) : undefined;
+    const writes = isUnderstood && transactions !== undefined ? writesOf(transactions) : undefined;
+    return writes === undefined ? undefined : { transactions: (transactions ?? []).map(readReceipt), writes };
+  }
+
+  /** Returns the transactions after `txId`. Undefined if that costs too much. */
+  async receiptsAfter(txId: number, options: RequestOptions = {}): Promise<readonly TxReceipt[] | undefined> {
+    return (await this.#after(txId, options))?.map(readReceipt);
   }
 
   /**

@@ -33,8 +33,8 @@ export async function earlierFork(
   refused: Refused,
   seq = Number.POSITIVE_INFINITY,
 ): Promise<RescuePlace | undefined> {
-  const forks = (await snapshot.sessions()).flatMap(({ id, parent }): readonly RescuePlace[] => {
-    if (parent?.session !== refused.session || parent.seq >= seq) return [];
+  const forks = (await snapshot.forks()).flatMap(({ id, parent }): readonly RescuePlace[] => {
+    if (parent.session !== refused.session || parent.seq >= seq) return [];
     const first = parent.seq + 1;
     return isNamed(id, forkName(refused.session, termOf(refused.lease), first)) ? [{ fork: id, first }] : [];
   });
@@ -62,8 +62,7 @@ export interface StepsInFork extends RescuePlace {
 
 /** Returns all acknowledged steps of a database that only a fork has, by fork. */
 export async function stepsInForks(snapshot: StoreSnapshot): Promise<readonly StepsInFork[]> {
-  const forks = (await snapshot.sessions()).flatMap(({ id, parent }) => {
-    if (parent === undefined) return [];
+  const forks = (await snapshot.forks()).flatMap(({ id, parent }) => {
     const [name, term] = /\.fork-(\d+)-\d+(?:-\d+)?$/.exec(id) ?? [];
     const first = parent.seq + 1;
     const isRescue = name !== undefined && isNamed(id, forkName(parent.session, Number(term), first));

@@ -1,11 +1,9 @@
 import { SearchIndex } from '../../history/search/search-index.js';
-import { erasureSign } from '../../node/erasure-sign.js';
 import { type SessionId, sessionId } from '../../objects/ids.js';
 import { SessionError } from '../../session/errors.js';
 import { DEFAULT_POLICY } from '../../session/step-policy.js';
-import { type AskedBasis, ObjectStore } from '../../store/object-store.js';
+import type { AskedBasis, ObjectStore } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import { TextCache } from '../../store/texts.js';
 import { NO_TELEMETRY } from '../../telemetry/telemetry.js';
 import { defined } from '../../values/defined.js';
 import { NO_NODE } from '../../xtdb/no-node.js';
@@ -26,6 +24,7 @@ import { openTracking, type TrackingPublisher } from '../tracking/publish-tracki
 import type { TrackingStatus } from '../tracking/tracking.js';
 import { type AssembleSession, assembleAsOf, assembleAsSoleWriter, assembleSession } from './assemble-session.js';
 import type { CloseReport, ContextClientOptions } from './client-options.js';
+import { clientStore } from './client-store.js';
 import { ContextSession } from './context-session.js';
 import { type ForkPlace, forkAt, type MadeFork } from './fork-at.js';
 import { maskedFiles } from './masked-step.js';
@@ -87,7 +86,7 @@ export class ContextClient {
     this.searchIndex = SearchIndex.in(dataDir);
     this.files = files;
     this.mask = options.mask ?? NO_MASK;
-    const store = new ObjectStore(this.#xtdb, new TextCache(options.keptUnits), erasureSign(dataDir));
+    const store = clientStore(this.#xtdb, options);
     this.store = store;
     const metadata = new MetadataCache(files);
     const isStored = options.address !== NO_NODE;

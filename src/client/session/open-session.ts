@@ -1,6 +1,5 @@
 import pLimit from 'p-limit';
 import { type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
-import type { Step } from '../../objects/step.js';
 import { systemPromptVersion } from '../../objects/versions.js';
 import { SessionError } from '../../session/errors.js';
 import { applySteps, emptySession, type SessionState } from '../../session/session-state.js';
@@ -354,11 +353,6 @@ function liveSummary(state: SessionState, stored: SessionSummary | undefined): S
 /** Number of running turns read in parallel. */
 const RUNNING_AT_ONCE = 4;
 
-async function lastStep(snapshot: StoreSnapshot, { id, upto }: StoredSession): Promise<Step | undefined> {
-  const lineage = await snapshot.lineage(id);
-  return lineage === undefined ? undefined : (await snapshot.stepsFrom(lineage, { first: upto + 1, upto })).at(-1);
-}
-
 /**
  * Returns all sessions at a snapshot, or those wanted by their heads, and this client's open
  * sessions that the snapshot lacks. The most recently active one comes first.
@@ -380,7 +374,7 @@ export async function listSessions(
     await snapshot.running(wanted.filter(({ id }) => !isOpen.has(id))),
     async (session) => {
       const summary = found.get(session.id);
-      const last = await lastStep(snapshot, session);
+      const last = session.running ?? (await snapshot.lastRunning(session));
       if (summary !== undefined && last !== undefined)
         found.set(session.id, {
           ...summary,

@@ -21,8 +21,8 @@ const KEYS: Readonly<Record<Sort, (row: SessionRow) => number | string>> = {
   title: ({ title }) => title.toLowerCase(),
 };
 
-/** Maximum wait for figures, in milliseconds. Later figures are left out of the answer. */
-const MOST_MS = 400;
+/** Maximum wait for figures, in milliseconds. The page asks again for later ones. */
+const MOST_MS = 200;
 
 /** The parameters of a list. */
 export interface ListQuestion {
@@ -53,8 +53,9 @@ export async function sessionList(
 ): Promise<PageBody<'SessionList'>> {
   const { present } = timeline;
   const wanted = { ...filter, since: since === undefined ? undefined : sinceTime(since, new Date()) };
-  const rows = await list.list(present, wanted);
-  const shown = sorted(rows, sort).slice(from, from + limit);
+  const found = await list.list(present, wanted);
+  const rows = sort?.endsWith('title') === true ? await list.described(present, found) : found;
+  const shown = await list.described(present, sorted(rows, sort).slice(from, from + limit));
   const counted = await list.withFigures(present, shown, { mostMs: MOST_MS });
   const now = new Set(counted.flatMap(({ id, figures }) => (figures === undefined ? [] : [id])));
   return wireShape(PAGE_ANSWERS.SessionList, {

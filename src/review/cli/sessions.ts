@@ -68,7 +68,10 @@ export async function sessionsAction(flags: SessionsFlags): Promise<void> {
     const isTable = json !== true && isTerminal;
     const shown = all.slice(0, limit ?? (isTable ? SHOWN : all.length));
     const mostMs = json === true ? MOST_MS.json : MOST_MS.terminal;
-    const rows = json === true || isTable ? await list.withFigures(point.snapshot, shown, { mostMs }) : shown;
+    const rows =
+      json === true || isTable
+        ? await list.withFigures(point.snapshot, await list.described(point.snapshot, shown), { mostMs })
+        : await list.withStarters(point.snapshot, shown);
     const left = all.length - shown.length;
     return {
       lines: (colours, width) => {

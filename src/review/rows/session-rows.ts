@@ -5,7 +5,7 @@ import { type ImportedSession, importedSessions } from '../../host/imported-sess
 import { SessionTitles } from '../../host/session-titles.js';
 import type { AskedPast } from '../../http/http-contract.js';
 import { sessionLockOwners } from '../../journal/session-lock.js';
-import type { ObjectId, SessionId } from '../../objects/ids.js';
+import { type ObjectId, sessionId } from '../../objects/ids.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { type SessionFigures, sessionFigures } from '../money/session-figures.js';
@@ -29,6 +29,8 @@ export interface SessionRow {
     /** The parent's call that started a sub-agent. */
     readonly call?: ObjectId;
   };
+  /** Whether it shares a recording. The session that started it was not read. */
+  readonly isPart?: true;
   /** Id of the process that has the session open. */
   readonly owner?: number;
   /** The figures. Undefined if they have not been counted yet. */
@@ -72,7 +74,7 @@ export class SessionRows {
   readonly #clientDir: string;
   readonly #titles = new SessionTitles();
   /** Parents of sessions that come from one recording. A parent never changes. */
-  readonly #starters = new Map<SessionId, SessionRow['parent']>();
+  readonly #starters = new Map<string, SessionRow['parent']>();
   #known: Promise<KeptSessions<KnownFigures>> | undefined;
 
   constructor(dataDir: string, clientDir: string = dataDir) {
@@ -80,7 +82,10 @@ export class SessionRows {
     this.#clientDir = clientDir;
   }
 
-  /** Returns the rows that a filter admits, most recently used first, with cached figures. */
+  /**
+   * Returns the rows that a filter admits, the most recently used first, with known titles and
+   * figures. `described` completes those that are shown. A filter by text reads titles first.
+   */
   async list(snapshot: StoreSnapshot, filter: RowFilter = {}): Promise<readonly SessionRow[]> {
     this.#known ??= KeptSessions.open(this.#dataDir, FIGURES);
     const roots = new Map<string, string | undefined>();
@@ -94,38 +99,57 @@ export class SessionRows {
       importedSessions(this.#dataDir),
       sessionLockOwners(this.#clientDir),
     ]);
-    const { since } = filter;
-    const recent = since === undefined ? listed : listed.filter(({ lastActivity }) => lastActivity >= since);
-    const titles = await this.#titlesOf(recent, { snapshot, imported, known });
-    const listedIds = new Set<string>(listed.map(({ id }) => id));
-    const parts = recent.flatMap(({ id, parent }) => {
-      const whole = recordingOf(id);
-      return parent === undefined && whole !== undefined && listedIds.has(whole) && !imported.has(id) ? [id] : [];
-    });
-    const starters = await this.#startersOf(snapshot, parts);
     const pids = new Map(owners.map(({ session, pid }) => [String(session), pid]));
-    return recent
-      .map((summary): SessionRow => {
-        const { id, lastActivity: to, turns, steps } = summary;
-        const noted = imported.get(id);
-        const whole = imported.get(recordingOf(id) ?? '');
-        return {
-          id,
-          title: titles.get(id) ?? '',
-          to,
-          turns,
-          steps,
-          ...defined({
-            agent: noted?.agent ?? whole?.agent,
-            folder: noted?.folder ?? roots.get(id) ?? whole?.folder,
-            parent: parentOf(summary, noted) ?? starters.get(id),
-            owner: pids.get(id),
-            figures: known.of({ id, upto: steps, at: to.getTime() })?.figures,
-            check: checked.of({ id, upto: steps, at: to.getTime() }),
-          }),
-        };
-      })
-      .filter((row) => admits(filter, row));
+    const ids = new Set<string>(listed.map(({ id }) => id));
+    const rows = listed.map((summary): SessionRow => {
+      const { id, lastActivity: to, turns, steps } = summary;
+      const noted = imported.get(id);
+      const name = recordingOf(id);
+      const whole = name === undefined ? undefined : imported.get(name);
+      const parent = parentOf(summary, noted);
+      const isPart = parent === undefined && noted === undefined && name !== undefined && ids.has(name);
+      return {
+        id,
+        title: noted?.title || known.last(id)?.title || '',
+        to,
+        turns,
+        steps,
+        ...(isPart ? { isPart } : {}),
+        ...defined({
+          agent: noted?.agent ?? whole?.agent,
+          folder: noted?.folder ?? roots.get(id) ?? whole?.folder,
+          parent,
+          owner: pids.get(id),
+          figures: known.of({ id, upto: steps, at: to.getTime() })?.figures,
+          check: checked.of({ id, upto: steps, at: to.getTime() }),
+        }),
+      };
+    });
+    const { text, ...rest } = filter;
+    const admitted = rows.filter((row) => admits(rest, row));
+    if (text === undefined) return admitted;
+    return (await this.described(snapshot, admitted)).filter((row) => admits(filter, row));
+  }
+
+  /** Returns rows with their titles, and with the sessions that started them. */
+  async described(snapshot: StoreSnapshot, rows: readonly SessionRow[]): Promise<readonly SessionRow[]> {
+    const untitled = rows.filter(({ title }) => title === '');
+    const [placed, titles] = await Promise.all([
+      this.withStarters(snapshot, rows),
+      this.#titles.of(untitled, snapshot),
+    ]);
+    return placed.map((row) => ({ ...row, title: row.title || (titles.get(row.id) ?? '') }));
+  }
+
+  /** Returns rows with the sessions that started them, as their import recorded it. */
+  async withStarters(snapshot: StoreSnapshot, rows: readonly SessionRow[]): Promise<readonly SessionRow[]> {
+    const parts = rows.filter(({ id, isPart }) => isPart === true && !this.#starters.has(id));
+    await pLimit(AT_ONCE).map(parts, async ({ id }) => {
+      this.#starters.set(id, await readStarter(snapshot, sessionId(id)));
+    });
+    return rows.map(({ isPart, ...row }) =>
+      isPart === true ? { ...row, ...defined({ parent: this.#starters.get(row.id) }) } : row,
+    );
   }
 
   /**
@@ -144,7 +168,7 @@ export class SessionRows {
     const missing = rows.filter(({ figures }) => figures === undefined);
     const all = pLimit(AT_ONCE).map(missing, async ({ id, steps, to, title }) => {
       if (performance.now() > until + COUNT_ON_MS) return;
-      const figures = await sessionFigures(snapshot, id as SessionSummary['id']);
+      const figures = await sessionFigures(snapshot, sessionId(id));
       known.keep({ id, upto: steps, at: to.getTime() }, { title, figures });
       found.set(id, figures);
     });
@@ -161,36 +185,6 @@ export class SessionRows {
     await Promise.race([saved, late]);
     clearTimeout(timer);
     return rows.map((row) => ({ ...row, ...defined({ figures: row.figures ?? found.get(row.id) }) }));
-  }
-
-  /** Returns the parents of some sessions, as their import recorded them. */
-  async #startersOf(
-    snapshot: StoreSnapshot,
-    ids: readonly SessionId[],
-  ): Promise<ReadonlyMap<string, SessionRow['parent']>> {
-    const unknown = ids.filter((id) => !this.#starters.has(id));
-    await pLimit(AT_ONCE).map(unknown, async (id) => {
-      this.#starters.set(id, await readStarter(snapshot, id));
-    });
-    return this.#starters;
-  }
-
-  async #titlesOf(
-    sessions: readonly SessionSummary[],
-    of: {
-      readonly snapshot: StoreSnapshot;
-      readonly imported: ReadonlyMap<string, ImportedSession>;
-      readonly known: KeptSessions<KnownFigures>;
-    },
-  ): Promise<ReadonlyMap<string, string>> {
-    const { snapshot, imported, known } = of;
-    const titles = new Map<string, string>();
-    for (const { id } of sessions) {
-      const title = imported.get(id)?.title || known.last(id)?.title;
-      if (title !== undefined && title !== '') titles.set(id, title);
-    }
-    const unknown = sessions.filter(({ id }) => !titles.has(id));
-    return new Map([...(await this.#titles.of(unknown, snapshot, imported)), ...titles]);
   }
 }
 
