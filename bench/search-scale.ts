@@ -2,15 +2,21 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { Timeline } from '../src/history/rebuild/timeline.js';
 import { askSearch } from '../src/history/search/search.js';
 import { SearchIndex } from '../src/history/search/search-index.js';
 import { ContextClient, ensureNode, localFilesystemId, stopNode } from '../src/index.js';
 import { bytesBelow } from '../src/process/bytes-below.js';
 import { codeWriter, seeded, textSize } from './code-text.js';
+import { realTexts } from './real-text.js';
 
-const [megabytes, minutes] = [Number(process.argv[2] ?? 1_000), Number(process.argv[3] ?? 10)];
-const kept = process.argv[4] ?? '';
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { from: { type: 'string', multiple: true, default: [] } },
+});
+const [megabytes, minutes] = [Number(positionals[0] ?? 1_000), Number(positionals[1] ?? 10)];
+const kept = positionals[2] ?? '';
 const SESSIONS = 40;
 const QUERIES = 200;
 /** Words of nearly every text. An expression with only such words is compared with all texts. */
@@ -36,6 +42,14 @@ const since = (at: number): number => Math.round(performance.now() - at);
  */
 const cpu = (): number => Math.round((process.cpuUsage().user + process.cpuUsage().system) / 1_000);
 const samples: string[] = [];
+const cut = seeded(9);
+const real = values.from.length === 0 ? undefined : realTexts(values.from, { random: cut, size: () => textSize(cut) });
+
+/** Returns a source of texts for one session. Undefined at the end of the real texts. */
+function texts(number: number, random: () => number): () => Promise<string | undefined> {
+  const write = codeWriter(number + 1);
+  return async () => (real === undefined ? write(textSize(random)) : (await real.next()).value);
+}
 
 /** Writes texts through the client, like a replay, up to a number of texts or a time. */
 async function fill(): Promise<number> {
@@ -43,9 +57,11 @@ async function fill(): Promise<number> {
   let units = 0;
   const one = async (number: number): Promise<void> => {
     const session = await client.openSession({ id: `scale-${number}` });
-    const [write, random] = [codeWriter(number + 1), seeded(number + 77)];
+    const random = seeded(number + 77);
+    const next = texts(number, random);
     for (let call = 0; units < megabytes * 1e6 && since(begun) < minutes * 60_000; call += 1) {
-      const text = write(textSize(random));
+      const text = await next();
+      if (text === undefined) return;
       units += text.length;
       if (random() < 0.002) samples.push(text);
       if (call % 20 === 0) {
@@ -78,16 +94,23 @@ async function fill(): Promise<number> {
   return units;
 }
 
+const wordsOf = (text: string): readonly string[] =>
+  (text.match(/[A-Za-z_]\w{4,}/g) ?? []).filter((one) => !KEYWORDS.has(one));
+
 function queries(): readonly string[] {
   const random = seeded(5);
+  const others = samples.flatMap(wordsOf);
   const found: string[] = [];
   while (found.length < QUERIES) {
     const lines = (samples[Math.floor(random() * samples.length)] ?? '').split('\n').filter((line) => line.length > 20);
     const line = lines[Math.floor(random() * lines.length)] ?? '';
-    const words = (line.match(/\w{5,}/g) ?? []).filter((one) => !KEYWORDS.has(one));
+    const words = wordsOf(line);
     const word = words[Math.floor(random() * words.length)] ?? 'selector';
     const at = Math.floor(random() * Math.max(1, line.length - 20));
-    const kinds = [word, line.slice(at, at + 8 + Math.floor(random() * 20)), `/${word}\\w*\\(/`, `absent${word}Zq`];
+    const other = others[Math.floor(random() * others.length)] ?? 'Absent';
+    // The last one looks like a name, and hardly any text has it.
+    const absent = `${word}${other.charAt(0).toUpperCase()}${other.slice(1)}`;
+    const kinds = [word, line.slice(at, at + 8 + Math.floor(random() * 20)), `/${word}\\w*\\(/`, absent];
     const query = kinds[found.length % kinds.length] ?? word;
     if (query.trim().length > 2 && query.startsWith('/') === (found.length % 4 === 2)) found.push(query);
   }

@@ -2,7 +2,9 @@
  * Measures the search index: its size, the time to build it compared with that of a replay, and
  * searches.
  *
- * Usage: node bench/search.mjs [MEGABYTES] [MINUTES] [FOLDER]
+ * Usage: node bench/search.mjs [MEGABYTES] [MINUTES] [FOLDER] [--from FOLDER]...
+ *
+ * With --from, it writes texts of files in those folders, each once, instead of generated ones.
  */
 import { bundle } from '../scripts/bundle.mjs';
 

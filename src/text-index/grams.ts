@@ -1,16 +1,21 @@
-/** Number of hash bits for three characters, and for the character after them. */
-const [THREE_BITS, FOURTH_BITS] = [16, 5];
-const FOURTHS = 1 << FOURTH_BITS;
-/** Number of buckets of texts. Each bucket stands for four consecutive characters. */
-const GRAM_BUCKETS = 1 << (THREE_BITS + FOURTH_BITS);
-/** Number of hash bits of a key. The buckets of keys follow those of texts. */
-const KEY_BITS = 20;
+/** Consecutive UTF-16 units that are hashed together. */
+interface Gram {
+  readonly units: number;
+  /** Bits of its hash. */
+  readonly bits: number;
+  readonly firstBucket: number;
+}
+
+/** Short grams find any text. Most long ones of a text are in few other texts. */
+const SHORT: Gram = { units: 3, bits: 16, firstBucket: 0 };
+const LONG: Gram = { units: 5, bits: 16, firstBucket: 1 << SHORT.bits };
+/** Buckets of texts, which those of keys follow. */
+const GRAM_BUCKETS = LONG.firstBucket + (1 << LONG.bits);
+const KEY_BITS = 18;
 /** The number of buckets in an index. */
 export const BUCKETS = GRAM_BUCKETS + (1 << KEY_BITS);
 /** Maximum UTF-16 units of a wanted text that the index looks up. */
 export const LONGEST_LITERAL = 64;
-/** Minimum UTF-16 units of a text that the index can look up. */
-const SHORTEST_LITERAL = 3;
 
 let table: Uint16Array | undefined;
 
@@ -30,65 +35,99 @@ function foldTable(): Uint16Array {
 /** Returns the folded form of one UTF-16 unit. */
 export const foldedUnit = (unit: number): number => foldTable()[unit] ?? unit;
 
-const threeOf = (a: number, b: number, c: number): number =>
-  Math.imul(Math.imul(Math.imul(a, 0x01000193) ^ b, 0x01000193) ^ c, 0x9e3779b1) >>> (32 - THREE_BITS);
-const fourthOf = (d: number): number => Math.imul(d, 0x9e3779b1) >>> (32 - FOURTH_BITS);
+const FACTOR = 0x01000193;
+const power = (exponent: number): number =>
+  Array.from({ length: exponent }).reduce((product: number) => Math.imul(product, FACTOR), 1);
+/** Factors of a unit that the grams no longer have. */
+const [SHORT_FIRST, LONG_FIRST] = [power(SHORT.units), power(LONG.units)];
 
-/**
- * Collects the buckets of a part of a text, each once. The last three units of the part form a
- * bucket with the unit after the part.
- */
+/** Returns the bucket of a gram from the polynomial of its units. */
+function bucketOf(polynomial: number, { bits, firstBucket }: Gram): number {
+  const mixed = Math.imul(polynomial ^ (polynomial >>> 15), 0x2c1b3c6d);
+  return firstBucket + (Math.imul(mixed ^ (mixed >>> 12), 0x9e3779b1) >>> (32 - bits));
+}
+
+/** Collects the buckets of a part of a text, each once. */
 export class GramCollector {
   readonly #seen = new Uint32Array(GRAM_BUCKETS);
+  #units = new Uint16Array(1 << 15);
   #run = 0;
 
-  /** Calls `found` with each bucket of `text` from `from` to `end`. */
-  collect(text: string, { from, end }: { readonly from: number; readonly end: number }, found: (b: number) => void) {
-    const [fold, seen] = [foldTable(), this.#seen];
+  /**
+   * Writes the buckets of `text` from `from` to `end` into `found`, from `size` on. Returns the new
+   * size. `found` needs room for two buckets a unit.
+   */
+  collect(
+    text: string,
+    { from, end }: { readonly from: number; readonly end: number },
+    { found, size: already }: { readonly found: Uint32Array; readonly size: number },
+  ): number {
+    const [fold, seen, length] = [foldTable(), this.#seen, end - from];
+    if (this.#units.length < length) this.#units = new Uint16Array(length);
+    const units = this.#units;
     this.#run += 1;
     const run = this.#run;
-    let a = fold[text.charCodeAt(from)] ?? 0;
-    let b = from + 1 < end ? (fold[text.charCodeAt(from + 1)] ?? 0) : 0;
-    for (let at = from + 2; at < end; at += 1) {
-      const c = fold[text.charCodeAt(at)] ?? 0;
-      const d = at + 1 < text.length ? (fold[text.charCodeAt(at + 1)] ?? 0) : 0;
-      const bucket = (threeOf(a, b, c) << FOURTH_BITS) | fourthOf(d);
-      if (seen[bucket] !== run) {
-        seen[bucket] = run;
-        found(bucket);
+    let [size, short, long] = [already, 0, 0];
+    for (let at = 0; at < length; at += 1) {
+      const unit = fold[text.charCodeAt(from + at)] as number;
+      units[at] = unit;
+      short = (Math.imul(short, FACTOR) + unit) | 0;
+      long = (Math.imul(long, FACTOR) + unit) | 0;
+      if (at >= SHORT.units) short = (short - Math.imul(units[at - SHORT.units] as number, SHORT_FIRST)) | 0;
+      if (at >= LONG.units) long = (long - Math.imul(units[at - LONG.units] as number, LONG_FIRST)) | 0;
+      if (at >= SHORT.units - 1) {
+        const bucket = bucketOf(short, SHORT);
+        if (seen[bucket] !== run) {
+          seen[bucket] = run;
+          found[size++] = bucket;
+        }
       }
-      a = b;
-      b = c;
+      if (at >= LONG.units - 1) {
+        const bucket = bucketOf(long, LONG);
+        if (seen[bucket] !== run) {
+          seen[bucket] = run;
+          found[size++] = bucket;
+        }
+      }
     }
+    return size;
   }
 }
 
 const isSurrogate = (unit: number): boolean => (unit & 0xf800) === 0xd800;
 
-/**
- * Returns sets of buckets for a literal. Each text that contains the literal has a bucket of every
- * set. Empty if the literal is too short. Leaves out letters of two units, because their case is
- * not folded.
- */
-export function literalBuckets(literal: string): readonly (readonly number[])[] {
-  const units = Array.from({ length: Math.min(literal.length, LONGEST_LITERAL) }, (_, i) => literal.charCodeAt(i));
-  const folded = units.map(foldedUnit);
-  const sets: (readonly number[])[] = [];
-  for (let at = 0; at + SHORTEST_LITERAL <= units.length; at += 1) {
-    if (units.slice(at, at + SHORTEST_LITERAL).some(isSurrogate)) continue;
-    const [a = 0, b = 0, c = 0, d] = folded.slice(at, at + 4);
-    const three = threeOf(a, b, c) << FOURTH_BITS;
-    if (d !== undefined && !isSurrogate(units[at + 3] ?? 0)) sets.push([three | fourthOf(d)]);
-    else if (at + SHORTEST_LITERAL === units.length && sets.length > 0) break;
-    else sets.push(Array.from({ length: FOURTHS }, (_, i) => three | i));
+/** Returns the buckets of the grams of a literal. Grams that do not overlap come first. */
+function gramBuckets(units: readonly number[], gram: Gram): readonly number[] {
+  const found = new Set<number>();
+  for (let first = 0; first < gram.units; first += 1) {
+    for (let at = first; at + gram.units <= units.length; at += gram.units) {
+      const part = units.slice(at, at + gram.units);
+      // The case of letters of two units is not folded.
+      if (part.some(isSurrogate)) continue;
+      found.add(
+        bucketOf(
+          part.reduce((hash, unit) => (Math.imul(hash, FACTOR) + foldedUnit(unit)) | 0, 0),
+          gram,
+        ),
+      );
+    }
   }
-  return sets;
+  return [...found];
+}
+
+/**
+ * Returns the buckets that each text with a literal is in, the most selective first. Empty if the
+ * literal is too short.
+ */
+export function literalBuckets(literal: string): readonly number[] {
+  const units = Array.from({ length: Math.min(literal.length, LONGEST_LITERAL) }, (_, i) => literal.charCodeAt(i));
+  return [...gramBuckets(units, LONG), ...gramBuckets(units, SHORT)];
 }
 
 /** Returns the bucket of a key. */
 export function keyBucket(key: string): number {
   let hash = 0x811c9dc5;
-  for (let i = 0; i < key.length; i += 1) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
+  for (let i = 0; i < key.length; i += 1) hash = Math.imul(hash ^ key.charCodeAt(i), FACTOR);
   hash ^= hash >>> 15;
   return GRAM_BUCKETS + (Math.imul(hash, 0x9e3779b1) >>> (32 - KEY_BITS));
 }

@@ -19,12 +19,11 @@ function* linesOf(segments: readonly Segment[]): Generator<Uint8Array> {
 /** Yields the merged groups of all segments. Blocks follow those of earlier segments. */
 function* groupsOf(segments: readonly Segment[]): Generator<Buffer> {
   const shifts = starts(segments.map(({ owners }) => owners.length));
-  const total = segments.reduce((sum, { owners }) => sum + owners.length, 0);
   const read = segments.map((segment) => segment.groups());
   for (let group = 0; group < BUCKETS / GROUP; group += 1) {
     const parts = new Map<number, Uint32Array[]>();
-    for (const [i, segment] of segments.entries())
-      for (const { bucket, blocks } of decodeGroup(read[i]?.next().value ?? Buffer.alloc(0), segment.owners.length)) {
+    for (const [i, groups] of read.entries())
+      for (const { bucket, blocks } of decodeGroup(groups.next().value ?? Buffer.alloc(0))) {
         const shift = shifts[i] ?? 0;
         const list = parts.get(bucket);
         const shifted = shift === 0 ? blocks : blocks.map((block) => block + shift);
@@ -34,7 +33,7 @@ function* groupsOf(segments: readonly Segment[]): Generator<Buffer> {
     const merged = [...parts]
       .sort(([a], [b]) => a - b)
       .map(([bucket, lists]) => ({ bucket, blocks: joined(Uint32Array, lists) }));
-    yield merged.length === 0 ? Buffer.alloc(0) : encodeGroup(merged, total);
+    yield merged.length === 0 ? Buffer.alloc(0) : encodeGroup(merged);
   }
 }
 
@@ -44,8 +43,8 @@ const starts = (sizes: readonly number[]): readonly number[] =>
 
 /** Returns the parts of one segment that replaces several. Keeps the order of the segments. */
 export function mergedParts(segments: readonly Segment[], units: number): SegmentParts {
-  // Each text has at least one block, so the last block shows the number of texts.
-  const shifts = starts(segments.map(({ owners }) => (owners.at(-1) ?? -1) + 1));
+  // Each text has at least one block, so the blocks bound the numbers of texts.
+  const shifts = starts(segments.map(({ owners }) => owners.reduce((most, text) => Math.max(most, text + 1), 0)));
   const shifted = (of: (segment: Segment) => Uint32Array): Uint32Array =>
     joined(
       Uint32Array,

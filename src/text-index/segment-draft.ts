@@ -16,10 +16,12 @@ export interface IndexEntry {
   readonly hash?: string | undefined;
 }
 
-/** UTF-16 units of a block. As one block, a long text would be found by almost any search. */
+/** Pairs of a small block. Such blocks are numbered last, so that other gaps stay small. */
+const FEW_PAIRS = 512;
+/** UTF-16 units of a block. Long texts have several, so that they are not found by everything. */
 const BLOCK = 16_384;
-/** Number of pairs of bucket and block after which a draft is full. Each pair takes eight bytes. */
-const MANY_PAIRS = 6_000_000;
+/** Pairs of bucket and block in memory, each of four bytes, from which a draft is written. */
+const MANY_PAIRS = 12_000_000;
 
 /** Shared by all drafts, because it is large and no two drafts collect at the same time. */
 let collector: GramCollector | undefined;
@@ -34,9 +36,10 @@ export class SegmentDraft {
   readonly #owners: number[] = [];
   readonly #texts = new Map<string, number>();
   #textCount = 0;
+  /** The buckets of all blocks in order, and where those of each block end. */
   #buckets = new Uint32Array(1 << 16);
-  #blocks = new Uint32Array(1 << 16);
   #pairs = 0;
+  readonly #ends: number[] = [];
   #units = 0;
 
   get entries(): number {
@@ -61,91 +64,81 @@ export class SegmentDraft {
     const number = this.#textCount++;
     if (hash !== undefined) this.#texts.set(hash, number);
     collector ??= new GramCollector();
-    const first = this.#owners.length;
+    const keyed = [...new Set(keys.map(keyBucket))];
     for (let from = 0; from === 0 || from < text.length; from += BLOCK) {
-      const block = this.#owners.length;
       this.#owners.push(number);
       const end = Math.min(text.length, from + BLOCK + LONGEST_LITERAL);
-      if (end - from > 2) collector.collect(text, { from, end }, (bucket) => this.#pair(bucket, block));
+      this.#reserve(2 * (end - from) + keyed.length);
+      this.#pairs = collector.collect(text, { from, end }, { found: this.#buckets, size: this.#pairs });
+      for (const bucket of from === 0 ? keyed : []) this.#buckets[this.#pairs++] = bucket;
+      this.#ends.push(this.#pairs);
     }
-    for (const bucket of new Set(keys.map(keyBucket))) this.#pair(bucket, first);
     this.#units += text.length;
   }
 
-  #pair(bucket: number, block: number): void {
-    if (this.#pairs === this.#buckets.length) {
-      const [buckets, blocks] = [this.#buckets, this.#blocks];
-      this.#buckets = new Uint32Array(buckets.length * 2);
-      this.#blocks = new Uint32Array(buckets.length * 2);
-      this.#buckets.set(buckets);
-      this.#blocks.set(blocks);
-    }
-    this.#buckets[this.#pairs] = bucket;
-    this.#blocks[this.#pairs] = block;
-    this.#pairs += 1;
+  #reserve(pairs: number): void {
+    const needed = this.#pairs + pairs;
+    if (needed <= this.#buckets.length) return;
+    const next = new Uint32Array(Math.max(needed, this.#buckets.length * 2));
+    next.set(this.#buckets.subarray(0, this.#pairs));
+    this.#buckets = next;
   }
 
   /** Returns the parts of the segment. Blocks of one bucket stay in ascending order. */
   parts(): SegmentParts {
+    const sizes = this.#ends.map((end, block) => end - (this.#ends[block - 1] ?? 0));
+    const blocks = [...sizes.keys()];
+    const order = [
+      ...blocks.filter((block) => (sizes[block] ?? 0) >= FEW_PAIRS),
+      ...blocks.filter((block) => (sizes[block] ?? 0) < FEW_PAIRS),
+    ];
     return {
       units: this.#units,
       lines: this.#lines,
       ats: Float64Array.from(this.#ats),
       kinds: Uint8Array.from(this.#kinds),
       texts: Uint32Array.from(this.#textOf),
-      owners: Uint32Array.from(this.#owners),
-      groups: this.#groups(),
+      owners: Uint32Array.from(order, (block) => this.#owners[block] ?? 0),
+      groups: this.#groups(order),
     };
   }
 
-  *#groups(): Generator<Buffer> {
-    const [buckets, blocks] = [new Uint32Array(this.#pairs), new Uint32Array(this.#pairs)];
-    const starts = new Uint32Array(BUCKETS / GROUP + 1);
-    for (let i = 0; i < this.#pairs; i += 1) count(starts, (this.#buckets[i] ?? 0) / GROUP);
-    const next = summed(starts);
-    for (let i = 0; i < this.#pairs; i += 1) {
-      const place = take(next, (this.#buckets[i] ?? 0) / GROUP);
-      buckets[place] = (this.#buckets[i] ?? 0) % GROUP;
-      blocks[place] = this.#blocks[i] ?? 0;
-    }
-    for (let group = 0; group < BUCKETS / GROUP; group += 1) {
-      const [from = 0, end = 0] = [starts[group], starts[group + 1]];
-      yield from === end
-        ? Buffer.alloc(0)
-        : encodeGroup(bucketsOf(buckets.subarray(from, end), blocks.subarray(from, end)), this.#owners.length);
+  *#groups(order: readonly number[]): Generator<Buffer> {
+    const parts = order.map((block) => this.#buckets.subarray(this.#ends[block - 1] ?? 0, this.#ends[block]));
+    const { starts, blocks } = blocksOf(parts, this.#pairs);
+    for (let first = 0; first < BUCKETS; first += GROUP) {
+      const group: BucketBlocks[] = [];
+      for (let bucket = 0; bucket < GROUP; bucket += 1) {
+        const [from = 0, end = 0] = [starts[first + bucket], starts[first + bucket + 1]];
+        if (from < end) group.push({ bucket, blocks: blocks.subarray(from, end) });
+      }
+      yield group.length === 0 ? Buffer.alloc(0) : encodeGroup(group);
     }
   }
 }
 
-const count = (counts: Uint32Array, at: number): void => {
-  const place = Math.floor(at) + 1;
-  counts[place] = (counts[place] ?? 0) + 1;
-};
-
-/** Turns counts into the offsets at which their items begin. Returns a copy to advance. */
-function summed(counts: Uint32Array): Uint32Array {
-  for (let i = 1; i < counts.length; i += 1) counts[i] = (counts[i] ?? 0) + (counts[i - 1] ?? 0);
-  return counts.slice();
-}
-
-const take = (next: Uint32Array, at: number): number => {
-  const place = Math.floor(at);
-  const taken = next[place] ?? 0;
-  next[place] = taken + 1;
-  return taken;
-};
-
-/** Returns the buckets of one group. Blocks of one bucket keep their ascending order. */
-function bucketsOf(buckets: Uint32Array, blocks: Uint32Array): readonly BucketBlocks[] {
-  const starts = new Uint32Array(GROUP + 1);
-  for (const bucket of buckets) count(starts, bucket);
-  const next = summed(starts);
-  const sorted = new Uint32Array(blocks.length);
-  for (const [i, bucket] of buckets.entries()) sorted[take(next, bucket)] = blocks[i] ?? 0;
-  const found: BucketBlocks[] = [];
-  for (let bucket = 0; bucket < GROUP; bucket += 1) {
-    const [from = 0, end = 0] = [starts[bucket], starts[bucket + 1]];
-    if (from < end) found.push({ bucket, blocks: sorted.subarray(from, end) });
+/** Returns the blocks of each bucket, ascending, and where those of a bucket begin. */
+function blocksOf(
+  bucketsOfBlocks: readonly Uint32Array[],
+  pairs: number,
+): { readonly starts: Uint32Array; readonly blocks: Uint32Array } {
+  const starts = new Uint32Array(BUCKETS + 1);
+  // An iterator of numbers takes several times as long.
+  for (const buckets of bucketsOfBlocks) {
+    for (let i = 0; i < buckets.length; i += 1) {
+      const after = (buckets[i] as number) + 1;
+      starts[after] = (starts[after] as number) + 1;
+    }
   }
-  return found;
+  for (let i = 1; i < starts.length; i += 1) starts[i] = (starts[i] as number) + (starts[i - 1] as number);
+  const [next, blocks] = [starts.slice(), new Uint32Array(pairs)];
+  for (const [block, buckets] of bucketsOfBlocks.entries()) {
+    for (let i = 0; i < buckets.length; i += 1) {
+      const bucket = buckets[i] as number;
+      const place = next[bucket] as number;
+      blocks[place] = block;
+      next[bucket] = place + 1;
+    }
+  }
+  return { starts, blocks };
 }

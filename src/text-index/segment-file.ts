@@ -170,7 +170,7 @@ export class Segment {
   /** Returns the blocks of one bucket, ascending. @throws {IndexDamage} */
   blocks(bucket: number): Uint32Array {
     const wanted = bucket % GROUP;
-    const [found] = decodeGroup(this.group(Math.floor(bucket / GROUP)), this.owners.length, wanted);
+    const [found] = decodeGroup(this.group(Math.floor(bucket / GROUP)), wanted);
     return found?.blocks ?? new Uint32Array();
   }
 
@@ -180,14 +180,14 @@ export class Segment {
     const { starts, entries } = this.#byText;
     const found: number[] = [];
     let before = -1;
-    // The blocks of one text follow one another.
+    // Most blocks of one text follow one another.
     for (const block of blocks) {
       const text = this.owners[block] ?? 0;
       if (text !== before)
         for (let i = starts[text] ?? 0; i < (starts[text + 1] ?? 0); i += 1) found.push(entries[i] ?? 0);
       before = text;
     }
-    return Uint32Array.from(found).sort();
+    return Uint32Array.from(new Set(found)).sort();
   }
 
   close(): void {

@@ -11,7 +11,7 @@ import { mergedParts } from './merge-segments.js';
 import type { SegmentDraft } from './segment-draft.js';
 import { Segment, writeSegment } from './segment-file.js';
 
-const VERSION = 2;
+const VERSION = 3;
 /** Maximum time that a removal waits for a writer, in milliseconds. */
 const REMOVAL_MS = 60_000;
 /** Time that a replaced segment stays open, in milliseconds. */
@@ -57,10 +57,26 @@ function intersect(a: Uint32Array, b: Uint32Array): Uint32Array {
   return found.subarray(0, size);
 }
 
+/** Look-ups of one literal in a segment. More would hardly leave out another text. */
+const MOST_LOOKUPS = 16;
+/** Blocks that are compared rather than left out by another look-up. */
+const FEW_BLOCKS = 2;
+
+/** Returns the blocks in all of some buckets, or a few more. */
+function blocksWith(segment: Segment, buckets: readonly number[]): Uint32Array {
+  let found: Uint32Array | undefined;
+  for (const bucket of buckets.slice(0, MOST_LOOKUPS)) {
+    const blocks = segment.blocks(bucket);
+    found = found === undefined ? blocks : intersect(found, blocks);
+    if (found.length <= FEW_BLOCKS) break;
+  }
+  return found ?? new Uint32Array();
+}
+
 /**
- * An index of texts in a folder. Only the folder's owner can read it. It has hashes of four
- * consecutive characters and no text. Writers use a lock. Readers need no lock, because a segment
- * never changes and the manifest names the current segments.
+ * An index of texts in a folder. Only the folder's owner can read it. It has hashes of consecutive
+ * characters and no text. Writers use a lock. Readers need no lock, because a segment never changes
+ * and the manifest names the current segments.
  */
 export class TextIndex {
   readonly #folder: string;
@@ -218,8 +234,8 @@ export class TextIndex {
     if (wanted.length === 0) return undefined;
     return this.#segments().flatMap((segment) => {
       let entries: Uint32Array | undefined;
-      for (const sets of wanted) {
-        const found = segment.entriesOf(this.#blocksWith(segment, sets));
+      for (const buckets of wanted) {
+        const found = segment.entriesOf(blocksWith(segment, buckets));
         entries = entries === undefined ? found : intersect(entries, found);
         if (entries.length === 0) break;
       }
@@ -233,20 +249,6 @@ export class TextIndex {
     return this.#segments().flatMap((segment) =>
       Array.from(segment.entriesOf(segment.blocks(bucket)), (entry) => ({ segment, entry })),
     );
-  }
-
-  #blocksWith(segment: Segment, sets: readonly (readonly number[])[]): Uint32Array {
-    let found: Uint32Array | undefined;
-    for (const set of sets) {
-      const lists = set.map((bucket) => segment.blocks(bucket)).filter((list) => list.length > 0);
-      const all =
-        lists.length === 1
-          ? (lists[0] as Uint32Array)
-          : Uint32Array.from(new Set(lists.flatMap((one) => [...one]))).sort();
-      found = found === undefined ? all : intersect(found, all);
-      if (found.length === 0) break;
-    }
-    return found ?? new Uint32Array();
   }
 
   #segments(): readonly Segment[] {

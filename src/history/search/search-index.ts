@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { withinLimit } from '../../process/within-limit.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import { IndexDamage } from '../../text-index/index-damage.js';
@@ -9,6 +10,8 @@ import { indexEntries } from './index-entries.js';
 
 /** Number of bytes of the log that are read at a time. */
 const LOG_BYTES = 8 * 1_048_576;
+/** Entries that are added without a pause in which a server can answer. */
+const ENTRIES_AT_ONCE = 32;
 /** Maximum time that a writer waits for another writer, in milliseconds. */
 const OTHERS_MS = 600_000;
 
@@ -113,8 +116,9 @@ export class SearchIndex {
       const latest = await store.latest();
       let draft = new SegmentDraft();
       let position = index.position;
+      let next = readLog(store, position.txId);
       while (position.txId < upto) {
-        const logged = await store.loggedAfter(position.txId, LOG_BYTES);
+        const logged = await next;
         // Texts of later transactions are not in this snapshot.
         const transactions = logged.filter(({ txId }) => txId <= (latest.basis.txId ?? -1));
         const last = transactions.at(-1);
@@ -122,7 +126,13 @@ export class SearchIndex {
           this.#covered = latest.basis.txId ?? -1;
           break;
         }
-        for (const entry of await indexEntries(transactions, (hashes) => latest.texts(hashes))) draft.add(entry);
+        // The node reads on while these are indexed.
+        if (last.txId < upto) next = readLog(store, last.txId);
+        const entries = await indexEntries(transactions, (hashes) => latest.texts(hashes));
+        for (const [i, entry] of entries.entries()) {
+          draft.add(entry);
+          if (i % ENTRIES_AT_ONCE === 0) await setImmediate();
+        }
         position = { txId: last.txId, txTime: last.txTime.getTime() };
         onProgress?.(position.txId, upto);
         if (!draft.isFull) continue;
@@ -133,6 +143,13 @@ export class SearchIndex {
       await index.add(draft, position);
     });
   }
+}
+
+function readLog(store: ObjectStore, after: number): ReturnType<ObjectStore['loggedAfter']> {
+  const read = store.loggedAfter(after, LOG_BYTES);
+  // A failure before it is awaited is no unhandled one.
+  read.catch(() => undefined);
+  return read;
 }
 
 /** Returns whether an index was built from this database, by its last transaction's time. */

@@ -50,7 +50,11 @@ function expressionPattern(pattern: string, source: string, flags: string): Text
     );
   }
   if (expression.matcher('').find()) throw refused(pattern, 'it matches an empty text, so it would match everything');
-  return { ranges: (text) => expressionRanges(expression, text), required: requiredTexts(source) };
+  const required = requiredTexts(source);
+  // Looking for them is much faster than the engine. Half a letter of two units may be repeated.
+  const certain = flags.includes('i') ? [] : required.filter((one) => one.isWellFormed());
+  const mayMatch = (text: string): boolean => certain.every((one) => text.includes(one));
+  return { ranges: (text) => (mayMatch(text) ? expressionRanges(expression, text) : []), required };
 }
 
 /**

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
+import { RE2JS } from 're2js';
 import { HistoryError } from '../../../src/history/rebuild/history-error.js';
 import { linesOf } from '../../../src/history/search/found-lines.js';
 import { requiredTexts } from '../../../src/history/search/required-texts.js';
@@ -29,7 +30,7 @@ describe('a search pattern', () => {
     expect(matches('/(a+)+b/', `${'a'.repeat(20_000)}!`)).toEqual([]);
   });
 
-  test('knows only texts that each match contains', () => {
+  test('knows only texts that each match contains, and finds all that its engine finds', () => {
     expect(requiredTexts('const (\\w+) = require\\(x\\)')).toEqual(['const ', ' = require(x)']);
     expect(requiredTexts('ab?c+d{0,2}e')).toEqual(['a', 'e']);
     expect(requiredTexts('[[:alpha:]]x|y')).toEqual([]);
@@ -48,9 +49,11 @@ describe('a search pattern', () => {
       '.',
       'A',
       '|',
+      '🐘',
+      'a🐘?',
     );
     const source = fc.array(piece, { minLength: 1, maxLength: 6 }).map((pieces) => pieces.join(''));
-    const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '.', 'A', 'x', ']'), maxLength: 40 });
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '.', 'A', 'x', ']', '🐘'), maxLength: 40 });
     fc.assert(
       fc.property(source, text, (expression, searched) => {
         let found: readonly string[];
@@ -59,7 +62,13 @@ describe('a search pattern', () => {
         } catch {
           return;
         }
-        for (const one of found) for (const part of requiredTexts(expression)) expect(one).toContain(part);
+        const matcher = RE2JS.compile(expression, RE2JS.MULTILINE).matcher(searched);
+        const all: string[] = [];
+        while (matcher.find()) all.push(searched.slice(matcher.start(), matcher.end()));
+        expect(found).toEqual(all);
+        // Half a letter of two units is no text.
+        const required = requiredTexts(expression).filter((part) => part.isWellFormed());
+        for (const one of all) for (const part of required) expect(one).toContain(part);
       }),
     );
   });
