@@ -29,8 +29,9 @@ export default async function startNode() {
     dataDir,
     '--profile',
     profile,
+    // A suite with a node of its own can run for twenty minutes.
     '--idle-exit',
-    '600',
+    '3600',
     '--json',
   ];
   // Allocates the whole heap at start. A growing heap has a small young generation, whose
