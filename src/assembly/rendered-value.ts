@@ -24,7 +24,7 @@ export const isBare = (value: string): boolean => value !== '' && !NEEDS_QUOTES.
  * tool or id can therefore forge a line. A backslash alone needs no quotes.
  */
 export function renderedValue(value: string): string {
-  // Every line contains ids from sets, which may be pointers; see `directString`.
+  // V8 may hold an id from a set as a reference to another string; `directString` resolves it.
   if (isBare(value)) return directString(value);
   return JSON.stringify(value).replace(LEFT_BY_JSON, escaped);
 }
@@ -33,9 +33,10 @@ export function renderedValue(value: string): string {
 const keys = Object.create(null) as Record<string, true>;
 
 /**
- * Returns the same text as V8's internalised string. A string that was an object key becomes a
- * pointer until the next garbage collection, and `join` takes a pointer for a two-byte string. One
- * such id among ten thousand lines would double the size of the whole text.
+ * Returns the same text as V8's internalised string. V8 replaces a string that was an object key by
+ * a reference to its internalised copy (a ThinString) until the next garbage collection. `join`
+ * treats such a reference as a two-byte string. One such id among ten thousand lines would double
+ * the size of the whole text.
  */
 export function directString(value: string): string {
   keys[value] = true;

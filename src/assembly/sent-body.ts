@@ -10,8 +10,9 @@ type Json = Readonly<Record<string, unknown>>;
 export interface SentPart {
   readonly section: 'system' | 'chat';
   readonly text: string;
-  /** The role of the message. `said` is the text of a text block. */
+  /** The role of the message. */
   readonly role?: string;
+  /** The text of a text block. */
   readonly said?: string;
   /** The agent's id of the call that the block makes or answers. */
   readonly call?: string;
@@ -32,7 +33,7 @@ const MESSAGES = ['messages', 'input', 'contents'] as const;
 const PROMPTS = ['system', 'instructions', 'systemInstruction', 'system_instruction'] as const;
 const OTHERS: ReadonlySet<string> = new Set([...MESSAGES, ...PROMPTS, 'tools', 'request']);
 
-/** Claude Code writes a value that differs in every request into the first block of its prompt. */
+/** Claude Code begins its prompt with a block whose value differs in every request. */
 const VARYING = /^x-anthropic-billing-header:.*$/s;
 
 function promptPart(block: unknown): SentPart {

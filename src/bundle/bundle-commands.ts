@@ -25,14 +25,14 @@ export async function exportBundleFile(target: ExportTarget): Promise<Written> {
   const { documents, texts, transactions, redacted } = manifest;
   return {
     lines: [
-      `session ${session}, turn ${turn}, step ${step}: ${documents} versions and parts of ${transactions} ` +
+      `session ${session}, turn ${turn}, step ${step}: ${documents} documents from ${transactions} ` +
         `transactions, ${texts} texts in ${file}`,
       ...(redacted === undefined
         ? []
         : [
-            `redacted: parts of ${redacted.versions} versions, ${redacted.steps} steps and ` +
-              `${redacted.records} records, ${redacted.names} names; ${redacted.contexts} contexts ` +
-              'rendered again from the remaining text',
+            `redacted: text in ${redacted.versions} versions, ${redacted.steps} steps and ` +
+              `${redacted.records} records, and ${redacted.names} names; ${redacted.contexts} contexts ` +
+              'were rendered again without it',
           ]),
     ],
     json: { format: 'bundle', session, turn, step, file, manifest },
@@ -53,8 +53,8 @@ async function requireFile(path: string, contracts: readonly Contract[]): Promis
   const others = written.filter((name) => !importable.has(name));
   throw new BundleError(
     'unusable-file',
-    `${path} is not a file. Import a bundle, which is one file` +
-      both.map((name) => `, or a directory of export --format ${name}`).join('') +
+    `${path} is not a file. Import a bundle (one file)` +
+      (both.length === 0 ? '' : `, or a folder written by export --format ${both.join(' or ')}`) +
       others.map((name) => `. Palimpsest cannot import what --format ${name} wrote`).join(''),
   );
 }
@@ -79,7 +79,7 @@ export async function importBundleFile(
     });
     const { documents, texts, transactions } = bundle.manifest;
     const held =
-      `session ${session}, turn ${turn}, step ${step}: ${documents} versions and parts of ` +
+      `session ${session}, turn ${turn}, step ${step}: ${documents} documents from ` +
       `${transactions} transactions, ${texts} texts`;
     return {
       lines: [

@@ -18,8 +18,8 @@ export interface KindSpace {
 }
 
 /**
- * A group of sessions by age: their last step is less than `days` old, and too old for the group
- * before.
+ * A group of sessions by age. Their last step is less than `days` old, and at least as old as the
+ * limit of the group before.
  */
 export interface AgeSpace {
   /** Undefined for the group of the oldest sessions. */
@@ -43,7 +43,7 @@ export interface ContentSpace {
 
 const AGES = [1, 7, 30, 90, 365, undefined] as const;
 
-/** The owner of content that several sessions need, or that no session needs. */
+/** Takes the place of a session's id for content that several sessions need, or none. */
 const SHARED = Symbol('shared');
 
 /**
@@ -76,7 +76,7 @@ function ownersOf(inventory: Inventory): ReadonlyMap<KnownDocument, SessionId | 
   return owners;
 }
 
-/** Sums the bytes of some parts. */
+/** Returns the sum of the items' `bytes`. */
 export const sumOf = (some: readonly { readonly bytes: number }[]): number =>
   some.reduce((sum, one) => sum + one.bytes, 0);
 

@@ -17,8 +17,8 @@ function replacementOf(args: ToolArguments): Replacement | undefined {
 }
 
 /**
- * For each kind of tool, computes a file's text after a call from the call's arguments. Undefined
- * if the arguments do not determine the text.
+ * For each kind of tool, derives from a call's arguments the text that the file has after the call.
+ * Undefined if the arguments do not determine the text.
  */
 const MADE: Readonly<
   Partial<Record<ToolKind, (args: ToolArguments, before: string | undefined) => string | undefined>>
@@ -59,10 +59,14 @@ export interface KeptMessages {
 }
 
 /**
- * Returns the messages that stay in an epoch. Undefined if the list begins differently, or if a
- * result's call is not among them. Also undefined if the model has written more than one message
- * since the last request. A model call then used the harness's own list, to which its reasoning is
- * bound.
+ * Returns the messages that stay in an epoch: those of `list` and all later ones. Undefined in
+ * three cases:
+ *
+ * - `given` no longer contains the messages of `list`.
+ * - The messages that stay have a result whose call is before them.
+ * - The model has written more than one message since the last request. A model call was then made
+ *   with the harness's own list, and the model's reasoning of that call is valid only with that
+ *   list.
  */
 export function keptMessages(
   given: PlacedList,
@@ -73,7 +77,7 @@ export function keptMessages(
   if (!tail.has(given, list)) return undefined;
   if (given.messages.slice(from + count).filter(({ role }) => role === 'assistant').length > 1) return undefined;
   const { calls, results, reads, hasLateResult, list: whole } = tail.from(given, from);
-  // A late result would stay without its call.
+  // The call of a late result is before the kept messages, so the result would stay without it.
   if (hasLateResult) return undefined;
   const shown = (input: EpochInput): ShownByTail => {
     let filesOf: ReadonlyMap<ObjectId, readonly ObjectId[]> | undefined;

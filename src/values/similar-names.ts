@@ -1,6 +1,6 @@
 /**
- * Returns the edits (insert, delete, replace, swap of neighbours) between two words. Stops counting
- * above `most`.
+ * Returns the number of edits (insert, delete, replace, swap of neighbours) between two words.
+ * Stops counting above `most`.
  */
 export function editDistance(left: string, right: string, most = 8): number {
   if (Math.abs(left.length - right.length) > most) return most + 1;
@@ -27,7 +27,7 @@ export function editDistance(left: string, right: string, most = 8): number {
   return previous[right.length] ?? 0;
 }
 
-/** Returns the maximum edit distance of a name that is still suggested. */
+/** Returns the maximum edit distance up to which a name is suggested. */
 const reach = (wanted: string): number => Math.max(1, Math.min(6, Math.floor(wanted.length / 3)));
 
 /** Normalises a name for comparison: ignores case and Unicode composition (NFC, NFD). */
@@ -60,7 +60,7 @@ export function similarNames(wanted: string, names: Iterable<string>, most = 3):
 const nameIn = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 
 /**
- * Returns the paths whose last names are most similar to that of `wanted`, equal names first. Never
+ * Returns the paths whose file names are most similar to that of `wanted`, equal names first. Never
  * returns `wanted` itself.
  */
 export function similarPaths(wanted: string, paths: Iterable<string>, most = 3): readonly string[] {

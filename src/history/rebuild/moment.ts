@@ -132,8 +132,8 @@ function momentOf(text: string): Moment {
 }
 
 /**
- * Parses a range of moments: `A..B`, `A..` (until now) and `..B` (from just before B). A bare
- * number is a turn.
+ * Parses a range of moments: `A..B`, `A..` (until now) and `..B`. For `..B`, `from` is undefined
+ * and the caller chooses it, for example the version before the one at B. A bare number is a turn.
  *
  * @throws {HistoryError} `malformed-moment`
  */

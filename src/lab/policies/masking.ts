@@ -2,16 +2,16 @@ import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js'
 import { type ContextPolicy, itemsOf, MaskedConversation, type PolicyFacts, type PolicyRequest } from './policy.js';
 
 /**
- * Two settings that are the same for all compared policies, so that only their rules differ. With
+ * Two rules of our own policy that the laboratory can also apply to another policy. With
  * `arguments`, dropping a result also drops the call's arguments. With `borders`, results are
- * dropped only when a user message arrives.
+ * dropped only at the first call after a user message.
  */
 export interface Rights {
   readonly arguments: boolean;
   readonly borders: boolean;
 }
 
-/** An item that is removed, and the text that replaces it, if any. */
+/** An item that is dropped, and the text that replaces it, if any. */
 export interface Masking {
   readonly item: TimelineItem;
   readonly text: string | undefined;
@@ -19,19 +19,20 @@ export interface Masking {
 
 /** A rule's decision before a model call. */
 export interface Decision {
+  /** The items to drop. */
   readonly leave: readonly Masking[];
   /** Text that replaces the dropped beginning, such as a summary. */
   readonly summary?: string;
   readonly summarised?: PolicyRequest['summarised'];
 }
 
-/** Decides before each call of one session which items are removed. Removed items never return. */
+/** Decides before each call of one session which items are dropped. Dropped items never return. */
 export type MaskingRule = (
   call: ModelCall,
   conversation: MaskedConversation,
 ) => Decision | undefined | Promise<Decision | undefined>;
 
-/** A policy of another program that removes items of the conversation. */
+/** A policy of another program that drops items of the conversation. */
 export interface MaskingPolicy
   extends Omit<PolicyFacts, 'kind' | 'guide' | 'reach'>,
     Partial<Pick<ContextPolicy, 'guide' | 'reach' | 'keepsReasoning' | 'unsupported'>> {
@@ -58,7 +59,7 @@ function rightsName({ arguments: args, borders }: Rights): string {
   return named.length === 0 ? '' : ` + ${named.join(', ')}`;
 }
 
-/** Returns the policy that applies a rule. The policy's name includes its rights. */
+/** Returns the policy that applies a rule. The policy's name ends in the names of its `rights`. */
 export function maskingPolicy({ rule, rights, ...facts }: MaskingPolicy): ContextPolicy {
   return {
     guide: 0,

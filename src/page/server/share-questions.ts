@@ -10,7 +10,7 @@ const { question, plainQuestion } = contractEntries({ requests: {}, answers: REV
 
 const MOST_LISTED = 200;
 
-/** The questions by which a person shares a session. `web` has the page built for files. */
+/** The questions by which a person shares a session. `web` is the folder with the page's build. */
 export const shareQuestions = (web: string) => ({
   redaction: question({
     path: '/v1/redaction',

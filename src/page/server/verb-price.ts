@@ -17,7 +17,7 @@ import type { SessionState } from '../../session/session-state.js';
 import { type SetOutcome, type Verb, verbOutcome } from '../../session/verb-outcome.js';
 import { commonLength } from '../../values/common-length.js';
 
-/** The cost of a verb for a session's requests in tokens, compared with not using it. */
+/** The cost of a verb, in tokens, for a session's next requests, compared with not using it. */
 export interface VerbPrice {
   readonly session: SessionId;
   readonly object: ObjectId;
@@ -29,15 +29,18 @@ export interface VerbPrice {
   readonly layout: 'ssot' | 'epoch';
   /** Tokens of the object's text in a request. */
   readonly text: number;
-  /** Additional tokens of the next request after its common beginning with the last request. */
+  /**
+   * Tokens of the next request that the provider must read anew because of the verb. The provider
+   * reads anew all text after the beginning that the request shares with the last one.
+   */
   readonly written: number;
-  /** Tokens by which every request from the next one on grows; negative if requests shrink. */
+  /** Tokens by which every request grows, starting with the next; negative if requests shrink. */
   readonly perCall: number;
-  /** Tokens by which every request from the next epoch on grows; undefined without epochs. */
+  /** Tokens by which every request grows, starting with the next epoch; undefined without epochs. */
   readonly perCallFromBorder?: number;
   /**
-   * Whether the numbers are exact. Otherwise they omit text that the harness's list may already
-   * contain.
+   * Whether the numbers are exact. Otherwise they ignore the harness's own list: if it already
+   * shows the object's text, activating the object costs less.
    */
   readonly isExact: boolean;
 }
@@ -55,7 +58,7 @@ function withVerb({ input }: Next, verb: Verb, added: AssemblyInput['active'][nu
   return verb === 'deactivate' ? { ...input, active: others } : input;
 }
 
-/** Returns the tokens after the common beginning of two texts. */
+/** Returns the number of tokens of `after` behind its common beginning with `before`. */
 const tokensBehind = (before: string, after: string): number => countTokens(after.slice(commonLength(before, after)));
 
 /**

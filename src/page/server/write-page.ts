@@ -29,7 +29,7 @@ import {
 /** The content of a page. */
 interface PageParts extends Pick<PagedSession, 'upto' | 'onProgress'> {
   readonly session: SessionId;
-  /** The folder with the page that is built for files. */
+  /** The folder with the build of the review page that is embedded in page files. */
   readonly web: string;
   readonly mask?: MaskedAnswers | undefined;
 }
@@ -39,7 +39,7 @@ export interface PageFile extends PageParts {
   readonly file: string;
 }
 
-/** The written page. */
+/** The path, size and content of a written page. */
 export interface WrittenPage {
   readonly file: string;
   readonly bytes: number;
@@ -176,10 +176,11 @@ async function pageParts(
 }
 
 /**
- * Yields the text of a page of a whole session. `rules` are additional texts to mask. If undefined,
- * the page has no mask.
+ * Yields the text of a page of a whole session. `rules` is the text of mask rules that apply
+ * besides the session's redaction rules. If it is undefined, the page has no mask.
  *
- * @throws {BundleError} `redacted` – the session has rules, and the page would have no mask
+ * @throws {BundleError} `redacted` – the session has redaction rules and `rules` is undefined, or
+ *   one of the session's rules cannot be applied
  */
 export async function sharedPage(
   target: Pick<ExportTarget, 'timeline' | 'session' | 'hiddenTexts'>,
@@ -233,7 +234,7 @@ function requireFindable(session: string, mask: ExportMask | undefined): void {
   );
 }
 
-/** Writes a session as one page that needs no server. */
+/** Writes a session as a page for `export --format html`. */
 export async function exportPage(target: ExportTarget): Promise<Written> {
   const { timeline, session, folder, home } = target;
   const mask = await exportMask(target);

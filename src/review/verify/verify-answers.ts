@@ -30,7 +30,10 @@ export interface AnswersReport {
    */
   readonly keptOnly: number;
   readonly unequal: readonly AnswerMismatch[];
-  /** Set if the steps cannot be read, so nothing was compared. `parts` has the reason. */
+  /**
+   * Set if the steps cannot be read, so nothing was compared. The `parts` of the session's report
+   * have the reason.
+   */
   readonly unread?: true;
 }
 
@@ -125,7 +128,7 @@ async function callsOf(
 /**
  * Rebuilds the tool answers of a session's steps from stored data and compares them with the
  * answers that the agent got. Calls `onProgress` before each page and at the end. An error that it
- * throws ends the verification. If `steps` is an error, nothing is compared.
+ * throws ends the verification. If `all` is an error, nothing is compared.
  */
 export async function verifyAnswers(
   database: Database,
