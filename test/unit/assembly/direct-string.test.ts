@@ -3,7 +3,7 @@ import { serialize } from 'node:v8';
 import { describe, expect, test } from '@jest/globals';
 import { directString } from '../../../src/assembly/rendered-value.js';
 
-/** V8's mark before a text of one byte per character. It follows the two bytes of the format. */
+/** V8's serialisation tag of a one-byte string. It is the third byte, after the two-byte header. */
 const ONE_BYTE = '"'.charCodeAt(0);
 const isNarrow = (text: string): boolean => serialize(text)[2] === ONE_BYTE;
 

@@ -33,7 +33,7 @@ describe('similar names', () => {
     expect(similarNames('link', ['link', 'links'])).toEqual(['links']);
   });
 
-  test('compare paths by their last names, with identical ones first', () => {
+  test('compare paths by their file names, with identical ones first', () => {
     const paths = ['/r/lib/cart.ts', '/r/src/cart.ts', '/r/src/carts.ts', '/r/zebra.md'];
     expect(similarPaths('/r/src/cart.ts', paths)).toEqual(['/r/lib/cart.ts', '/r/src/carts.ts']);
     expect(similarPaths('crat.ts', paths)).toEqual(['/r/lib/cart.ts', '/r/src/cart.ts', '/r/src/carts.ts']);

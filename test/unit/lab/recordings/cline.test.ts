@@ -4,7 +4,7 @@ import { bytesSource, entriesOf, importAll, lossesOf } from '../../../support/re
 const ROOT = '/home/dev/till';
 
 describe('Cline', () => {
-  test('reads a file in a prompt as a read without a call', async () => {
+  test('imports a file attached to a prompt as an event after the message', async () => {
     const run = await importAll('cline/session.messages.json');
     expect(run.entries.slice(1, 3).map(({ kind }) => kind)).toEqual(['message', 'event']);
     expect(entriesOf(run, 'event')[0]).toMatchObject({

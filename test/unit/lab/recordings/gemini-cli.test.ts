@@ -4,7 +4,7 @@ import { bytesSource, entriesOf, importAll, linesOf, lossesOf } from '../../../s
 const ROOT = '/home/dev/till';
 
 describe('Gemini CLI, one object', () => {
-  test('splits a call with its answer into two entries', async () => {
+  test('splits a call with its result into two entries', async () => {
     const run = await importAll('gemini-cli/session.json');
     expect(
       run.entries
@@ -16,7 +16,7 @@ describe('Gemini CLI, one object', () => {
     expect(lossesOf(run)).toEqual(['missing-result messages[7].toolCalls[1]']);
   });
 
-  test('reads evidence from answers: listing, whole file, part, several files, change, printed file', async () => {
+  test('reads evidence from results: listing, whole file, part, several files, change, printed file', async () => {
     const results = entriesOf(await importAll('gemini-cli/session.json'), 'result');
     expect(results[0]?.listed).toEqual([`${ROOT}/tests/`, `${ROOT}/till/`, `${ROOT}/README.md`]);
     expect(results[1]?.files).toEqual([expect.objectContaining({ path: `${ROOT}/till/price.py`, whole: true })]);
@@ -42,7 +42,7 @@ describe('Gemini CLI, one object', () => {
     expect(failed[2]?.text).toContain('[Operation Cancelled]');
   });
 
-  test('reads a file that the prompt named as a read without a call', async () => {
+  test('imports a file attached to the prompt as an event with its text', async () => {
     const attached = entriesOf(await importAll('gemini-cli/session.json'), 'event').find(
       ({ name }) => name === 'file-attached',
     );
@@ -76,7 +76,7 @@ describe('Gemini CLI, JSON lines', () => {
     expect(entriesOf(run, 'result')).toHaveLength(7);
   });
 
-  test('keeps an answer from a later version of its message', async () => {
+  test('keeps a result that only a later version of its message has', async () => {
     const early = { id: 'g', type: 'gemini', content: 'x', toolCalls: [{ id: 'c', name: 'glob', args: {} }] };
     const late = {
       ...early,
@@ -90,7 +90,7 @@ describe('Gemini CLI, JSON lines', () => {
     expect(run.entries.map(({ kind }) => kind)).toEqual(['session', 'message', 'call', 'message', 'result']);
   });
 
-  test('reads a rewind as an event, a replaced context as a compaction, and its copies once', async () => {
+  test('imports a rewind as an event, a replaced context as a compaction, and its copied messages once', async () => {
     const run = await importAll('gemini-cli/session.jsonl');
     expect(entriesOf(run, 'event').map(({ name, text }) => [name, name === 'rewind' ? text : ''])).toEqual([
       ['rewind', 'r1'],
@@ -103,7 +103,7 @@ describe('Gemini CLI, JSON lines', () => {
     expect(entriesOf(run, 'message').filter(({ text }) => text === 'With the spaces.')).toHaveLength(1);
   });
 
-  test('reads calls and answers from message parts; thoughts are not text', async () => {
+  test('reads calls and results from message parts; thoughts are not text', async () => {
     const run = await importAll('gemini-cli/session.jsonl');
     const said = entriesOf(run, 'message').find(({ native_id }) => native_id === 'm20');
     expect(said).toMatchObject({ text: 'I test it.', thinking: 'Hidden.' });

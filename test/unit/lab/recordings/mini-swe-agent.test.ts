@@ -3,7 +3,7 @@ import { fencedCommand } from '../../../../src/lab/recordings/swe-agent/mini-swe
 import { bytesSource, entriesOf, importAll, lossesOf } from '../../../support/recordings.js';
 
 describe('mini-swe-agent with calls', () => {
-  test('assigns answers to parallel calls by id, in any order', async () => {
+  test('assigns results to parallel calls by id, in any order', async () => {
     const run = await importAll('mini-swe-agent/calls.traj.json');
     const results = entriesOf(run, 'result');
     expect(results.slice(0, 2).map(({ call_id }) => call_id)).toEqual(['call_2', 'call_1']);
@@ -23,7 +23,7 @@ describe('mini-swe-agent with calls', () => {
     expect(entriesOf(run, 'message')[0]?.at).toBe(1_756_100_003_500);
   });
 
-  test('keeps a cut answer as the model saw it, with the raw output as evidence of the whole file', async () => {
+  test('keeps a cut result as the model saw it, with the raw output as evidence of the whole file', async () => {
     const cut = entriesOf(await importAll('mini-swe-agent/calls.traj.json'), 'result').find(
       ({ truncated }) => truncated === true,
     );
@@ -69,7 +69,7 @@ describe('mini-swe-agent with calls', () => {
 });
 
 describe('mini-swe-agent with commands in text', () => {
-  test('reads the only fenced block as the call and the next message as its answer', async () => {
+  test('reads the only fenced block as the call and the next message as its result', async () => {
     const run = await importAll('mini-swe-agent/text-blocks.traj.json');
     expect(entriesOf(run, 'call')).toHaveLength(7);
     expect(entriesOf(run, 'result').map(({ call_id, place }) => [call_id, place])[0]).toEqual([

@@ -21,7 +21,7 @@ describe('OpenHands legacy, rows of an evaluation', () => {
     ]);
   });
 
-  test('matches flattened events by order; the end has no answer', async () => {
+  test('matches flattened events by order; the last call has no result', async () => {
     const run = await importAll('openhands-legacy/rows.jsonl');
     const calls = entriesOf(run, 'call', 'till__till-1');
     expect(entriesOf(run, 'result', 'till__till-1').map(({ call_id }) => call_id)).toEqual(

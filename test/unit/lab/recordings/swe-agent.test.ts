@@ -5,7 +5,7 @@ import { bytesSource, entriesOf, importAll, lossesOf } from '../../../support/re
 const ROOT = '/home/dev/till';
 
 describe('SWE-agent with commands as text', () => {
-  test('makes each action a call, the last one without an answer', async () => {
+  test('makes each action a call, the last one without a result', async () => {
     const run = await importAll('swe-agent/commands-as-text.traj');
     expect(entriesOf(run, 'call').map(({ tool }) => tool)).toEqual([
       'find_file',
