@@ -102,8 +102,8 @@ export type KnownTail = Readonly<Omit<TailWalk, 'messages' | 'placed' | 'goesOnI
 /**
  * Caches facts about the part of a session's list that stays in a request. The list usually grows
  * at its end, so only new messages are hashed and parsed. Messages must not change, and an
- * unchanged message and its place must be the same objects. A list with another beginning is
- * processed from its start.
+ * unchanged message and its place must be the same objects. A list that does not continue the
+ * previous one is processed from its start.
  */
 export class GrowingTail {
   readonly #history: GrowingHistory;

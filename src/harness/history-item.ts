@@ -320,7 +320,7 @@ export const beginsWith = <T>(list: readonly T[], before: readonly T[]): boolean
 /**
  * Parses the growing list of one session. If the list continues the previous one, only new messages
  * are parsed. Messages must not change, and an unchanged message must be the same object. A list
- * with another beginning is parsed from its start.
+ * that does not continue the previous one is parsed from its start.
  */
 export class GrowingHistory {
   #messages: readonly ReportedMessage[] = [];

@@ -25,7 +25,7 @@ const FILES = {
 interface DownloadProps {
   readonly kind: keyof typeof FILES;
   readonly label: string;
-  /** Additional texts to mask. Undefined for a file without a mask. */
+  /** Mask rules besides the session's own. Undefined for a file without a mask. */
   readonly rules?: string | undefined;
 }
 

@@ -66,7 +66,7 @@ const DEFAULT_POLICIES: readonly PolicyInput[] = [...PUBLISHED, ...OURS, ...BOUN
 
 /**
  * Every setting of every family. Settings of other programs' policies appear a second time, with
- * the rights of our own policy.
+ * the two rules of our own policy (`Rights`).
  */
 const SWEPT_POLICIES: readonly PolicyInput[] = [
   ...PUBLISHED,

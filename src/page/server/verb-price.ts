@@ -36,7 +36,7 @@ export interface VerbPrice {
   readonly written: number;
   /** Tokens by which every request grows, starting with the next; negative if requests shrink. */
   readonly perCall: number;
-  /** Tokens by which every request grows, starting with the next epoch; undefined without epochs. */
+  /** As `perCall`, but starting with the next epoch; undefined without epochs. */
   readonly perCallFromBorder?: number;
   /**
    * Whether the numbers are exact. Otherwise they ignore the harness's own list: if it already
