@@ -171,7 +171,7 @@ describe('journals of a dead host', () => {
     expect(await contents(session.id)).toEqual(['one', 'their two', 'their three']);
   });
 
-  test('are refused unchanged if their process lives here, none exist, or the database is another one', async () => {
+  test('are refused unchanged if their process lives here, none exist, or they are from another database', async () => {
     await road.close();
     const owner = await open(join(root, 'there'), road.address);
     const session = await owner.openSession();

@@ -342,7 +342,7 @@ describe('a handed-out context', () => {
       return { client, session, proofs: await (await client.snapshot()).assemblies(session.id) };
     };
 
-    test('is read at its own basis if its text is from another one', async () => {
+    test('is read at its own basis, so a text from another basis is reported', async () => {
       const { session, proofs } = await recorded();
       const [before, after] = proofs.slice(-2);
       if (!before?.basis || !after?.basis) throw new Error('both were read at a basis');

@@ -159,7 +159,7 @@ describe('GET /entity?history=true', () => {
     expect(txIds(await history({ 'sort-order': 'asc', 'end-tx-id': Number(ids[2]) }))).toEqual([ids[0], ids[1]]);
   });
 
-  test('is empty for an unknown entity, and 400 without an order or with another one', async () => {
+  test('is empty for an unknown entity, and 400 without a sort order or with an unknown one', async () => {
     expect(await history({ 'sort-order': 'asc', eid: 'nobody' })).toEqual([]);
     expect((await wire.get('/entity', { params: { eid: id, history: true } })).status).toBe(400);
     expect((await wire.get('/entity', { params: { eid: id, history: true, 'sort-order': 'sideways' } })).status).toBe(

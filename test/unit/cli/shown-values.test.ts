@@ -25,7 +25,7 @@ describe('values for people', () => {
     expect(dollars(amount)).toBe(shown);
   });
 
-  test('shows local times without milliseconds, and the year only if it is another one', () => {
+  test('shows local times without milliseconds, and the year only if it is not the current one', () => {
     const time = new Date(2026, 10, 27, 9, 5, 7, 412);
     const now = new Date(2026, 11, 1);
     expect([shortTime(time, now), shortDay(time, now)]).toEqual(['27 Nov 09:05', '27 Nov']);
