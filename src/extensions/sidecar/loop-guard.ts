@@ -66,8 +66,12 @@ export class LoopGuard {
   /** The harness's own lists, by session. A session has an entry while they are used. */
   readonly #ownLists = new Map<string, OwnLists<unknown>>();
   /**
-   * Sessions that must begin an epoch with their next context. Since their last context, a model
-   * call used the harness's own list with another beginning, or the request changed in another way.
+   * Sessions that must begin an epoch with their next context. Since their last context, one of
+   * these happened:
+   *
+   * - A model call used the harness's own list, which did not continue the previous request.
+   * - Another part of the request changed.
+   * - The user turned Palimpsest off or on.
    */
   readonly #own = new Set<string>();
   readonly #bypassed = new BypassedTurns();
