@@ -15,8 +15,6 @@ import { filesystemSource } from '../../../src/objects/source.js';
 import { deletedFile } from '../../../src/objects/versions.js';
 import { askContext, askQuery } from '../../../src/review/ask/ask.js';
 import { verifySession } from '../../../src/review/verify/verify-session.js';
-import { ObjectStore } from '../../../src/store/object-store.js';
-import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { countRequests, openClient, wholeRead } from '../../support/context.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
 
@@ -203,29 +201,6 @@ describe('a session of 1,000 calls with a listing of 2,000 files', () => {
     // An id takes 67 characters. Only the ids of `hidden` are sent.
     expect(fast.sent).toBeLessThan(600 * 67);
     expect(whole.sent).toBeGreaterThan(2_000 * 67);
-  });
-
-  // Uses its own node: writes of other suites would hide what the transaction log proves.
-  test('verifies 25 contexts with 20 requests, because it reads their bases together', async () => {
-    const other = await client.openSession({ id: 'V' });
-    // More steps than one page holds.
-    for (let turn = 1; turn <= 55; turn += 1) {
-      await other.reportMessage({ role: 'user', text: `turn ${turn}` });
-      if (turn > 30) await other.assemble({ deliver: 'library' });
-      await other.recordCall({
-        tool: 'bash',
-        args: { turn },
-        status: 'ok',
-        content: `output ${turn} `.repeat(300),
-        answer: (id) => id,
-      });
-    }
-    await client.snapshot();
-    await client.delivered();
-    const xtdb = new XtdbClient(node.address);
-    const verified = await countRequests(() => verifySession(new ObjectStore(xtdb), 'V')).finally(() => xtdb.close());
-    expect(verified.result).toMatchObject({ ok: true, contexts: { total: 25, equal: 25 } });
-    expect(Object.values(verified.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(20);
   });
 
   // Runs last, because it takes the session over.

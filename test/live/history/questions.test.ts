@@ -3,7 +3,6 @@ import { utimes, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { listSessions } from '../../../src/client/session/open-session.js';
-import { TyrumReports } from '../../../src/contracts/tyrum/read-reports.js';
 import { HistoryError } from '../../../src/history/rebuild/history-error.js';
 import { PastContexts } from '../../../src/history/rebuild/past-context.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
@@ -20,11 +19,9 @@ import {
   askVersions,
   askWho,
 } from '../../../src/review/ask/ask.js';
-import { reportDetail, reportList } from '../../../src/review/ask/context-report.js';
 import { requireText } from '../../../src/review/ask/object-view.js';
-import { countHere } from '../../../src/review/ask/token-count.js';
 import { StoreSnapshot } from '../../../src/store/store-snapshot.js';
-import { countRequests, wholeRead } from '../../support/context.js';
+import { wholeRead } from '../../support/context.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 
 describe('history queries', () => {
@@ -223,84 +220,6 @@ describe('history queries', () => {
     const here = await put((await made.client.files.locate(path, { mustExist: false })).source);
     expect(await found()).toBe(here);
     expect(here).not.toBe(other);
-  });
-
-  test('read a long session’s context and log with a handful of requests', async () => {
-    const session = await made.client.openSession({ id: `${name}-long` });
-    for (let turn = 1; turn <= 40; turn++) {
-      await session.reportMessage({ role: 'user', text: `turn ${turn}` });
-      await session.assemble({ deliver: 'library' });
-      await session.recordCall({
-        tool: 'bash',
-        args: { turn },
-        status: 'ok',
-        content: `output ${turn}`,
-        answer: (id) => id,
-      });
-    }
-    const store = await made.client.delivered();
-    const asked = await countRequests(async () => askContext(await Timeline.open(store), `${session.id}@turn:20`, {}));
-    expect(asked.result).toMatchObject({ source: 'record', matches: true, turn: 20 });
-    const sum = Object.values(asked.requests).reduce((all, n) => all + n, 0);
-    expect(sum).toBeLessThanOrEqual(12);
-    const now = await Timeline.open(store);
-    const { turns } = await askTurns(now, { session: session.id });
-    const lookedUp = await Promise.all(
-      turns.map(async ({ lastStep }) => (await now.present.stepTimes(session.id, [lastStep])).get(lastStep)),
-    );
-    expect(turns.map(({ known }) => known)).toEqual(lookedUp);
-    expect(turns).toHaveLength(40);
-    // The session's head, which names the owners of its steps, is read once. Of the records only
-    // those that begin an epoch are read.
-    const logged = await countRequests(async () => askTurns(await Timeline.open(store), { session: session.id }));
-    expect(logged.result.turns).toEqual(turns);
-    expect(logged.requests['/_xtdb/entity']).toBe(1);
-    expect(Object.values(logged.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(9);
-  });
-
-  test('list contexts of a session with few requests, equal to each alone, and report the first failure', async () => {
-    const session = await made.client.openSession({ id: `${name}-listed` });
-    // More steps than one page holds.
-    for (let turn = 1; turn <= 55; turn++) {
-      await session.reportMessage({ role: 'user', text: `turn ${turn}` });
-      if (turn > 30) await session.assemble({ deliver: 'library' });
-      await session.recordCall({
-        tool: 'bash',
-        args: { turn },
-        status: 'ok',
-        content: `output ${turn} `.repeat(300),
-        answer: (id) => id,
-      });
-    }
-    await made.client.snapshot();
-    const store = await made.client.delivered();
-    const question = { reference: session.id, limit: 20, count: countHere };
-    const { result, requests } = await countRequests(async () => reportList(await Timeline.open(store), question));
-    // Reads all parts together.
-    expect(Object.values(requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(12);
-    expect(result.reported.map(({ context }) => context.turn)).toEqual(Array.from({ length: 20 }, (_, i) => 55 - i));
-    // Also reads their other details together.
-    const foreign = await countRequests(async () =>
-      new TyrumReports(await Timeline.open(store), countHere).list({ conversation: session.id, limit: 20 }),
-    );
-    expect(foreign.result.map(({ turn }) => turn)).toEqual(
-      Array.from({ length: 20 }, (_, i) => `${session.id}@turn:${55 - i}`),
-    );
-    expect(Object.values(foreign.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(9);
-    const now = await Timeline.open(store);
-    for (const { context, ledger } of result.reported) {
-      const alone = await reportDetail(now, {
-        reference: `${session.id}@turn:${context.turn}`,
-        text: {},
-        count: countHere,
-      });
-      expect([context.text, context.matches, ledger]).toEqual([alone.context.text, true, alone.ledger]);
-    }
-    const [good, ...others] = await now.records(session.id);
-    const bad = others.slice(0, 9).map((proof, i) => (i % 3 === 2 ? { ...proof, version: 100 + i } : proof));
-    const failed = now.rebuilder.rebuildEach([good as AssemblyProof, ...bad], ({ proof }) => proof.turn);
-    await expect(failed).rejects.toThrow(/version 102/);
-    expect(await now.rebuilder.rebuildEach([], () => 1)).toEqual([]);
   });
 
   test('rebuild contexts together as one by one, despite later writes, even before their bases', async () => {
