@@ -35,10 +35,15 @@ export async function mentions(client: ContextClient, paths: readonly string[]) 
   );
 }
 
+interface CreatedRequest {
+  readonly path: string;
+  readonly body?: unknown;
+}
+
 /**
  * Counts the requests of this process while `work` runs, by path without parameters, and their
- * characters. `queries` holds each text of a query once, so that a query sent again after a refusal
- * of a busy node counts once.
+ * characters. A request that a busy node refuses is sent again; it counts once. `queries` holds
+ * each text of a query once.
  */
 export async function countRequests<T>(work: () => Promise<T>): Promise<{
   readonly result: T;
@@ -48,19 +53,34 @@ export async function countRequests<T>(work: () => Promise<T>): Promise<{
 }> {
   const requests: Record<string, number> = {};
   const queries = new Set<string>();
+  const counted = new Set<CreatedRequest>();
   let sent = 0;
-  const onRequest = (message: unknown): void => {
-    const { path, body } = (message as { readonly request: { readonly path: string; readonly body?: unknown } })
-      .request;
-    sent += typeof body === 'string' || Buffer.isBuffer(body) ? body.length : 0;
+  const add = ({ path, body }: CreatedRequest, by: 1 | -1): void => {
+    sent += by * (typeof body === 'string' || Buffer.isBuffer(body) ? body.length : 0);
     const name = path.split('?')[0] ?? path;
-    requests[name] = (requests[name] ?? 0) + 1;
+    const count = (requests[name] ?? 0) + by;
+    if (count === 0) delete requests[name];
+    else requests[name] = count;
     if (name === '/_xtdb/query') queries.add(String(body));
   };
+  const onRequest = (message: unknown): void => {
+    const { request } = message as { readonly request: CreatedRequest };
+    counted.add(request);
+    add(request, 1);
+  };
+  const onAnswer = (message: unknown): void => {
+    const { request, response } = message as {
+      readonly request: CreatedRequest;
+      readonly response: { readonly statusCode: number };
+    };
+    if (response.statusCode === 503 && counted.delete(request)) add(request, -1);
+  };
   subscribe('undici:request:create', onRequest);
+  subscribe('undici:request:headers', onAnswer);
   try {
     return { result: await work(), requests, queries, sent };
   } finally {
     unsubscribe('undici:request:create', onRequest);
+    unsubscribe('undici:request:headers', onAnswer);
   }
 }
