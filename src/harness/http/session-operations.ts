@@ -69,16 +69,26 @@ const verb = (name: Verb, summary: string) =>
       verbAnswer(await session.verb(name, ids, { ...turnOf(rest), ...defined({ callId }) })),
   });
 
+/** Returns a session that its reader may change, before it is opened. */
+async function ownSession(exchange: Exchange) {
+  const client = await exchange.client();
+  const timeline = await Timeline.open(await client.delivered(), client.files);
+  const session = await requireSession(timeline.present, exchange.id);
+  await client.requireRoots(session, timeline.present);
+  await requireOwn(timeline, session);
+  return { timeline, session };
+}
+
 /**
- * Changes a session's sets for a person. Throws the errors of `ApiSessions.asPerson` and
- * `changeByPerson`.
+ * Changes a session's sets for a person. Throws the errors of `requireOwn`, `ApiSessions.asPerson`
+ * and `changeByPerson`.
  */
-function changeSets(
+async function changeSets(
   exchange: Exchange,
   { verb, ids }: SessionRequest<'PersonVerb'>,
 ): Promise<SessionAnswer<'SetsChanged'>> {
-  return sessionsOf(exchange).asPerson(exchange.id, async ({ client, session }) => {
-    await requireOwn(await Timeline.open(await client.delivered(), client.files), session.id);
+  await ownSession(exchange);
+  return sessionsOf(exchange).asPerson(exchange.id, async ({ session }) => {
     const { entries, step } = await changeByPerson(session, { verb, references: ids });
     return wireShape(SESSION_ANSWERS.SetsChanged, { session: session.id, verb, step: step?.seq, entries });
   });
@@ -87,21 +97,21 @@ function changeSets(
 const shownChanges = ({ activate, deactivate, pin, unpin }: SetVerbs) => defined({ activate, deactivate, pin, unpin });
 
 /**
- * Undoes what a step changed in the sets, or previews that. Throws the errors of
+ * Undoes what a step changed in the sets, or previews that. Throws the errors of `requireOwn`,
  * `ApiSessions.asPerson` and `undoStep`.
  */
 async function undoOneStep(exchange: Exchange, body: SessionRequest<'Undo'>): Promise<SessionAnswer<'StepUndone'>> {
+  const { timeline, session: asked } = await ownSession(exchange);
   if (body.plan === true) {
-    const client = await exchange.client();
-    const timeline = await Timeline.open(await client.delivered(), client.files);
-    const session = await requireSession(timeline.present, exchange.id);
-    await client.requireRoots(session, timeline.present);
-    await requireOwn(timeline, session);
-    const { undoes, verbs } = await previewUndo(timeline.store, session, body.step);
-    return wireShape(SESSION_ANSWERS.StepUndone, { session, undoes, step: undefined, changes: shownChanges(verbs) });
+    const { undoes, verbs } = await previewUndo(timeline.store, asked, body.step);
+    return wireShape(SESSION_ANSWERS.StepUndone, {
+      session: asked,
+      undoes,
+      step: undefined,
+      changes: shownChanges(verbs),
+    });
   }
   return sessionsOf(exchange).asPerson(exchange.id, async ({ client, session }) => {
-    await requireOwn(await Timeline.open(await client.delivered(), client.files), session.id);
     const { seq, changes } = await undoStep(session, client.store, body.step);
     return wireShape(SESSION_ANSWERS.StepUndone, {
       session: session.id,
