@@ -200,7 +200,8 @@ describe('a session in use, in the page', () => {
     const watched = await open(`compare?session=${id}&with=${id}-fork`);
     const { page } = watched;
     await page.getByText(/They share their past: the first 1 call/).waitFor();
-    expect(await page.locator('main table').first().innerText()).toMatch(/Answers of the model[\s\S]*Cost/);
+    const table = await page.locator('main table').first().innerText();
+    expect(table).toMatch(/fork at call 2 of [\s\S]*Answers of the model[\s\S]*Cost/);
     await page.locator('canvas').first().waitFor();
     expect(await watched.barriers()).toEqual([]);
     expectQuiet(watched);

@@ -2,7 +2,7 @@ import { requireSession } from '../../history/rebuild/find-session.js';
 import { modelCallsOf } from '../../history/rebuild/model-calls.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { wireShape } from '../../http/wire-shape.js';
-import { callSuffix, type ObjectId, type SessionId } from '../../objects/ids.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import { changedBy, inheritedSteps, ownSteps, sessionCalls } from '../../review/ask/session-calls.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
@@ -61,8 +61,8 @@ function sharedSteps(one: readonly Step[], other: readonly Step[], copied: numbe
   return differs < 0 ? Math.min(one.length, other.length) : differs;
 }
 
-/** Returns the recording's own id of a step's call. */
-const nameOf = ({ session, call }: Step): string | undefined => call?.id.replace(callSuffix(session), '');
+/** Returns the recording's own id of a step's call, without the session that made the call. */
+const nameOf = ({ call }: Step): string | undefined => call?.id.replace(/@[^@]*$/, '');
 
 /** One of the two compared sessions. */
 interface ComparedSide {

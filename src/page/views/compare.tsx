@@ -158,17 +158,19 @@ function TwoSessions({ one, other }: { readonly one: string; readonly other: str
   return (
     <AnswerBox answer={answer}>
       {({ shared, sides, files }) => {
-        const rows = sides.map(({ row }) => row);
-        const calls = shared === null ? undefined : strips[0]?.calls.filter(({ step }) => step <= shared.steps).length;
+        const calls = shared && (strips[0]?.calls.filter(({ step }) => step <= shared.steps).length ?? shared.calls);
+        const rows = sides.map(({ row }, i) =>
+          calls !== null && row.parent?.session === sides[1 - i]?.row.id
+            ? { ...row, title: `fork at call ${calls + 1} of ${titleOf(row)}` }
+            : row,
+        );
         return (
           <>
-            {shared !== null && (
-              <p>
-                They share their past: the first {plural(calls ?? shared.calls, 'call')}. From there on they differ.
-              </p>
+            {calls !== null && (
+              <p>They share their past: the first {plural(calls, 'call')}. From there on they differ.</p>
             )}
             {strips.some(({ calls: own }) => own.some(({ kind }) => kind === 'transcript')) && <TranscriptNote />}
-            {strips.length === 2 && <Curves strips={strips} moneys={moneys} rows={rows} shared={calls} />}
+            {strips.length === 2 && <Curves strips={strips} moneys={moneys} rows={rows} shared={calls ?? undefined} />}
             <SideBySide rows={rows} moneys={moneys} outcomes={sides.map(({ outcome }) => outcome ?? '')} />
             <Changed files={files} rows={rows} />
           </>
