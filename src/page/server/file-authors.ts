@@ -9,7 +9,6 @@ import { defined } from '../../values/defined.js';
 import { describe } from './described-objects.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
 import { SessionActors, type VersionActor } from './version-actors.js';
-import { otherLinesWhy } from './version-words.js';
 
 const actorsOf = new WeakMap<Timeline, Map<SessionId, Promise<SessionActors>>>();
 
@@ -82,8 +81,8 @@ export async function staleCalls(asked: Timeline, name: string): Promise<PageBod
   const session = await requireSession(asked.present, name);
   const timeline = await asked.of(session);
   const actors = await sessionActors(timeline, session);
-  const { outside } = actors;
-  const found = await actors.stale();
+  const isTranscript = await timeline.isTranscript(session);
+  const [found, outside] = await Promise.all([actors.stale(), isTranscript ? actors.outside() : []]);
   const files = await describe(timeline, [...new Set([...found, ...outside].map(({ object }) => object))]);
   const own = await ownSteps(timeline.present, session, await timeline.steps(session));
   const changed = changedBy((await sessionCalls(timeline.present, own)).values());
@@ -91,20 +90,16 @@ export async function staleCalls(asked: Timeline, name: string): Promise<PageBod
     session,
     basis: pinnedBasis(timeline.present.basis),
     changed: [...changed].map(([object, calls]) => ({ object, calls })),
-    verdict: verdictOn({
-      outside: outside.length,
-      calls: found.length,
-      isTranscript: await timeline.isTranscript(session),
-    }),
-    outside: outside.map(({ step, call, object, lines }) => ({
+    verdict: verdictOn({ outside: outside.length, calls: found.length, isTranscript }),
+    outside: outside.map(({ step, name, object, lines, why }) => ({
       step: step.seq,
       turn: step.turn,
       at: new Date(step.at),
-      name: call.name,
+      name,
       object,
       file: files.get(object)?.name ?? object,
-      lines: { from: lines.from, to: lines.to },
-      why: otherLinesWhy(lines),
+      why,
+      ...(lines === undefined ? {} : { lines: { from: lines.from, to: lines.to } }),
     })),
     calls: found.map(({ step, call, object, seen, was }) => ({
       step: step.seq,

@@ -237,7 +237,10 @@ export const PEOPLE_ANSWERS = {
             name: z.string().describe('The call that read the new text'),
             object: z.string(),
             file: z.string(),
-            lines: z.object({ from: count, to: count }),
+            lines: z
+              .object({ from: count, to: count })
+              .nullable()
+              .describe('Lines that two reads show differently; null if the whole text shows the change'),
             why: z.string().describe('A sentence'),
           }),
         )

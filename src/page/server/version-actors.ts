@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { isNamedBy, type ShellChanges, shellChanges } from '../../harness/tool-output/shell-changes.js';
 import { kindOfCall, type LineRange, linesAsked } from '../../history/rebuild/call-names.js';
-import { type OtherLines, otherLinesIn } from '../../history/rebuild/changed-outside.js';
+import { otherLinesIn } from '../../history/rebuild/changed-outside.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
@@ -10,6 +10,7 @@ import { type SessionCall, sessionCalls } from '../../review/ask/session-calls.j
 import type { HistoryHead } from '../../store/snapshot-rows.js';
 import { defined } from '../../values/defined.js';
 import { type Described, describe } from './described-objects.js';
+import { type OutsideChange, outsideChanges, type ReadOtherwise, shownBy } from './outside-changes.js';
 import { firstWhy, otherLinesWhy, outsideWhy, shellWhy } from './version-words.js';
 
 /** The author of a file version, as far as the database shows it. */
@@ -79,15 +80,6 @@ interface ShellRun {
   readonly shell: ShellChanges;
 }
 
-/** A change from outside that a read of the same lines shows: they had another text before. */
-export interface OutsideChange {
-  /** The step and the call that read the other text. */
-  readonly step: Step;
-  readonly call: SessionCall;
-  readonly object: ObjectId;
-  readonly lines: OtherLines;
-}
-
 type Touches = ReadonlyMap<ObjectId, readonly Omit<Touch, 'txId'>[]>;
 
 /** A call that changed a file whose newest version the agent had not seen. */
@@ -110,17 +102,17 @@ export class SessionActors {
   readonly #touches: Touches;
   readonly #steps: readonly Step[];
   readonly #runs: readonly ShellRun[];
-  /** Changes that nothing recorded made, found at import by comparing reads, in order. */
-  readonly outside: readonly OutsideChange[];
+  /** The reads that the import found to differ from the read before, in order. */
+  readonly #readOtherwise: readonly ReadOtherwise[];
   readonly #known = new Map<ObjectId, Promise<ReadFile>>();
 
   private constructor(
     timeline: Timeline,
     session: SessionId,
-    of: { touches: Touches; steps: readonly Step[]; runs: readonly ShellRun[]; outside: readonly OutsideChange[] },
+    of: { touches: Touches; steps: readonly Step[]; runs: readonly ShellRun[]; otherwise: readonly ReadOtherwise[] },
   ) {
     [this.#timeline, this.#session, this.#touches, this.#steps] = [timeline, session, of.touches, of.steps];
-    [this.#runs, this.outside] = [of.runs, of.outside];
+    [this.#runs, this.#readOtherwise] = [of.runs, of.otherwise];
   }
 
   /** Reads the steps and calls of a session. */
@@ -141,7 +133,7 @@ export class SessionActors {
     const noted = made.flatMap((one) => (one.step.notes ?? []).map((note) => ({ ...one, lines: otherLinesIn(note) })));
     const named = [...writing, ...noted.filter(({ lines }) => lines !== undefined)];
     const names = await describe(timeline, [...new Set(named.flatMap(({ call }) => call.fileRefs))]);
-    const outside = noted.flatMap(({ step, call, lines }): readonly OutsideChange[] => {
+    const otherwise = noted.flatMap(({ step, call, lines }): readonly ReadOtherwise[] => {
       if (lines === undefined) return [];
       const isOf = (id: ObjectId): boolean => isNamedBy(pathOf(names.get(id)) ?? '', lines.path);
       const object = call.fileRefs.find(isOf) ?? (call.fileRefs.length === 1 ? call.fileRefs[0] : undefined);
@@ -155,7 +147,7 @@ export class SessionActors {
         touches.set(id, [...(touches.get(id) ?? []), { step, call, changes }]);
       }
     }
-    return new SessionActors(timeline, session, { touches, steps, runs, outside });
+    return new SessionActors(timeline, session, { touches, steps, runs, otherwise });
   }
 
   /** The files that the session's calls changed, by their tools or by commands that name them. */
@@ -174,8 +166,7 @@ export class SessionActors {
    */
   async unrecorded(object: ObjectId): Promise<readonly UnrecordedChange[]> {
     const { unrecorded, versions } = await this.#read(object);
-    const recorded = new Set(versions.map(({ validTime }) => validTime.getTime()));
-    const outside = this.outside.filter((one) => one.object === object && !recorded.has(one.step.at));
+    const outside = this.#readOtherwise.filter((one) => one.object === object && shownBy(one, versions) === undefined);
     const byCalls = unrecorded.map((touch): UnrecordedChange => {
       const { session, ...placed } = placeOf(touch);
       const isSure = touch.call.changes;
@@ -193,6 +184,17 @@ export class SessionActors {
   /** Returns the calls that named a file, in order. */
   calls(object: ObjectId): readonly FileCall[] {
     return (this.#touches.get(object) ?? []).map((touch) => ({ ...touch, lines: linesRead(touch.call) }));
+  }
+
+  /** Returns the changes in a transcript that no recorded call made, in order. */
+  async outside(): Promise<readonly OutsideChange[]> {
+    const files = [...this.#touches].filter(([, all]) => all.some(({ call }) => call.reads));
+    const found = await pLimit(AT_ONCE).map(files, async ([object]): Promise<readonly OutsideChange[]> => {
+      const { versions } = await this.#read(object);
+      const reads = this.#readOtherwise.filter((one) => one.object === object);
+      return outsideChanges(object, { reads, versions, steps: this.#steps });
+    });
+    return found.flat().sort((a, b) => a.step.seq - b.step.seq);
   }
 
   /** Returns the calls that changed a file on an outdated copy, in order. */
@@ -269,7 +271,7 @@ export class SessionActors {
     const before = this.#steps.findLast((step) => step.at <= validTime.getTime());
     const { session, ...placed } = found === undefined ? moment(before) : placeOf(found);
     const { author } = marks;
-    const other = this.outside.find((one) => one.object === object && one.step === found?.step)?.lines;
+    const other = this.#readOtherwise.find((one) => one.object === object && one.step === found?.step)?.lines;
     const why =
       writer !== undefined
         ? `The call ${writer.call.name} wrote it in turn ${writer.step.turn}.`

@@ -136,8 +136,9 @@ function StaleCalls({ stale }: { readonly stale: Stale }) {
         <ul class="plain">
           {outside.slice(0, 20).map(({ step, name, object, file, lines, why }) => (
             <li key={`${step} ${object}`} title={oneLine(why, 300)}>
-              <a href={from('object', { id: object })}>{oneLine(pathEnd(file, 60))}</a> lines {lines.from}–{lines.to},
-              before <a href={from('conversation', { step })}>{oneLine(name, 80)}</a>
+              <a href={from('object', { id: object })}>{oneLine(pathEnd(file, 60))}</a>
+              {lines !== null && ` lines ${lines.from}–${lines.to}`}, before{' '}
+              <a href={from('conversation', { step })}>{oneLine(name, 80)}</a>
             </li>
           ))}
         </ul>

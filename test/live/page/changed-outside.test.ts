@@ -57,3 +57,47 @@ describe('a file whose lines two reads show differently', () => {
     await expect(fileAuthors(timeline, session, '/p/missing.ts')).rejects.toThrow('missing.ts');
   });
 });
+
+describe('a file that a command put back, and whose lines are read before its whole text', () => {
+  let room: Awaited<ReturnType<typeof reviewedRecordings>>;
+  beforeAll(async () => {
+    room = await reviewedRecordings();
+  });
+  afterAll(() => room.close());
+
+  /** Replays an edit and a command. Then a read shows lines of before, and another all of them. */
+  async function timelineAfter(command: string) {
+    const lines = new RecordingLines()
+      .user('Mend it.')
+      .reads('c1', '/p/a.ts', 'one\ntwo\n')
+      .calls('c2', 'Edit', { file_path: '/p/a.ts', old_string: 'two', new_string: 'zwei' })
+      .answers('c2', 'The file has been updated.')
+      .calls('c3', 'Bash', { command: "sed -n '1,2p' a.ts" })
+      .answers('c3', 'one\nzwei')
+      .calls('c4', 'Bash', { command })
+      .answers('c4', '')
+      .calls('c5', 'Bash', { command: "sed -n '1,2p' a.ts" })
+      .answers('c5', 'one\ntwo')
+      .reads('c6', '/p/a.ts', 'one\ntwo\n');
+    const { session = '' } = (await replay(await room.recordings.write('back.jsonl', lines.text))).sessions[0] ?? {};
+    return [await Timeline.open(room.reviewer.store), session] as const;
+  }
+
+  test('is the change of that command alone, for the file and for the session', async () => {
+    const [timeline, session] = await timelineAfter('git checkout -q .');
+    const { versions, unrecorded } = await fileAuthors(timeline, session, '/p/a.ts');
+    expect([versions.at(-1)?.by.why, unrecorded]).toEqual([
+      expect.stringMatching(/^Back to version 1 by bash git/),
+      [],
+    ]);
+    const { outside, verdict } = await staleCalls(timeline, session);
+    expect([outside, verdict]).toEqual([[], expect.stringMatching(/^No call acted on a stale copy/)]);
+  });
+
+  test('is one change from outside without such a command', async () => {
+    const [timeline, session] = await timelineAfter('npm run format');
+    const { versions, unrecorded } = await fileAuthors(timeline, session, '/p/a.ts');
+    expect([versions.at(-1)?.by.kind, unrecorded]).toEqual(['unknown', []]);
+    expect((await staleCalls(timeline, session)).outside).toMatchObject([{ lines: { from: 2, to: 2 } }]);
+  });
+});

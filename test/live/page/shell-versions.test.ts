@@ -55,8 +55,12 @@ describe('an imported session whose commands change files', () => {
     ]);
     expect(unrecorded.map(({ by }) => [by.kind, by.name])).toEqual([['agent', "bash sed -i 's/f.*/five/' a.ts"]]);
     expect(calls.filter(({ effect, failed }) => effect === 'changed' && !failed)).toHaveLength(4);
-    const { changed } = await staleCalls(await Timeline.open(room.reviewer.store), session);
+    const { changed, outside } = await staleCalls(await Timeline.open(room.reviewer.store), session);
     expect(changed).toMatchObject([{ calls: 1 }]);
+    // The version whose author is not known on the file's page.
+    expect(outside.map(({ lines, why }) => [lines, why])).toEqual([
+      [null, expect.stringMatching(/^It changed on the disk before read/)],
+    ]);
   });
 
   test('does not count a call without a result as failed', async () => {
