@@ -11,6 +11,8 @@ export interface SentUsage {
   readonly output?: number;
   readonly cacheRead?: number;
   readonly cacheWrite?: number;
+  /** The part of `cacheWrite` that lives for an hour. */
+  readonly cacheWriteHour?: number;
 }
 
 /** The answer to a request, without its texts, which the transcript contains. */
@@ -184,12 +186,14 @@ export class AnswerCollector {
   }
 
   #anthropicUsage(usage: unknown): void {
-    const { input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens } = asObject(usage);
+    const { input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens, cache_creation } =
+      asObject(usage);
     const found = {
       input: count(input_tokens),
       output: count(output_tokens),
       cacheRead: count(cache_read_input_tokens),
       cacheWrite: count(cache_creation_input_tokens),
+      cacheWriteHour: count(asObject(cache_creation).ephemeral_1h_input_tokens) || undefined,
     };
     this.#usage = { ...this.#usage, ...defined(found) };
   }

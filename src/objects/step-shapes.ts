@@ -52,6 +52,7 @@ export const STEP_SHAPES = {
       output: count.optional(),
       cacheRead: count.optional(),
       cacheWrite: count.optional(),
+      cacheWriteHour: count.optional(),
       cacheMiss: z.strictObject({ reason: text, tokens: count.optional() }).optional(),
       thinkingDropped: count.optional(),
       model: text.optional(),

@@ -70,6 +70,8 @@ export interface ModelUsage {
   /** Tokens read from the provider's prompt cache, and tokens written to it. */
   readonly cacheRead?: number;
   readonly cacheWrite?: number;
+  /** The part of `cacheWrite` that lives for an hour. If absent, all live for five minutes. */
+  readonly cacheWriteHour?: number;
   /**
    * The provider's own reason for a cache miss on the previous request, and the number of tokens
    * missed.

@@ -129,7 +129,7 @@ export function limitsOf({ unpriced, repeated, uncounted }: Costs): readonly str
   return [
     'Input, cache and output are tokens. Those of results are estimates.',
     `Costs are list prices of ${DOLLAR_PRICES_AS_OF} unless the agent recorded its own. Subscriptions bill otherwise.`,
-    'Long prompts and cache marks of an hour cost more than counted here.',
+    'Long prompts cost more than counted here.',
     ...(models.length === 0
       ? []
       : [`No price is known for ${models.join(', ')}. The mark > stands at sums without it.`]),

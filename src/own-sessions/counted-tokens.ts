@@ -28,7 +28,7 @@ export const nothingSpent = (): Spent => ({
 /** Adds one answer of a model. A cost that the agent recorded takes precedence over list prices. */
 export function addAnswer(
   spent: Spent,
-  [at, , fresh, read, write, output, recorded]: CountedAnswer,
+  [at, , fresh, read, write, output, recorded, hour]: CountedAnswer,
   model: string,
 ): void {
   spent.calls += 1;
@@ -36,7 +36,8 @@ export function addAnswer(
   spent.cacheRead += read;
   spent.cacheWrite += write;
   spent.output += output;
-  const cost = recorded ?? dollarsOf(model, { at, fresh, cacheRead: read, cacheWrite: write, output });
+  const tokens = { fresh, cacheRead: read, cacheWrite: write, cacheWriteHour: hour, output };
+  const cost = recorded ?? dollarsOf(model, { at, ...tokens });
   if (cost === undefined) spent.unpriced += 1;
   else spent.dollars += cost;
 }

@@ -120,10 +120,17 @@ export function addRequest(
 ): void {
   const usage = answer?.usage;
   if (session === undefined || steer === undefined || usage === undefined) return;
-  const { input: fresh = 0, cacheRead = 0, cacheWrite = 0, output = 0 } = usage;
+  const { input: fresh = 0, cacheRead = 0, cacheWrite = 0, cacheWriteHour, output = 0 } = usage;
   const key = `${session.agent} ${session.native}`;
   const before = sessions.get(key);
-  const price = dollarsOf(answer?.model ?? model ?? '', { fresh, cacheRead, cacheWrite, output, at });
+  const price = dollarsOf(answer?.model ?? model ?? '', {
+    fresh,
+    cacheRead,
+    cacheWrite,
+    cacheWriteHour,
+    output,
+    at,
+  });
   sessions.set(key, {
     // A session with at least one steered request counts as steered.
     arm: before?.arm === 'steered' ? 'steered' : steer.arm,

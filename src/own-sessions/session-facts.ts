@@ -1,11 +1,11 @@
 import * as z from 'zod';
-import { pricesOf } from '../assembly/epoch/prices.js';
+import { cacheLifetimeMs, isHourCache, pauseEndsCache } from '../assembly/epoch/prices.js';
 import type { RecordMask } from '../client/record-mask.js';
-import { ModelCallRule } from '../history/rebuild/model-calls.js';
 import type { EntryOf, RecordedEntry } from '../lab/recordings/neutral-session.js';
 import { INPUT_WITHOUT_CACHE } from '../lab/replay/model-usage.js';
 import { defined } from '../values/defined.js';
 import { AGENTS } from './agent-homes.js';
+import { CallCounter, type CountsThen, KeptPlaces, REWINDS } from './call-counter.js';
 
 const count = z.int().nonnegative();
 const tokens = z.number().nonnegative();
@@ -21,8 +21,18 @@ const tokens = z.number().nonnegative();
  * - tokens written to the cache
  * - tokens of the answer
  * - US dollars, if the agent recorded them
+ * - tokens written to the cache for an hour, if there are any
  */
-const countedAnswerSchema = z.tuple([z.number().nullable(), count, tokens, tokens, tokens, tokens, tokens.nullable()]);
+const countedAnswerSchema = z.tuple([
+  z.number().nullable(),
+  count,
+  tokens,
+  tokens,
+  tokens,
+  tokens,
+  tokens.nullable(),
+  tokens.optional(),
+]);
 export type CountedAnswer = z.output<typeof countedAnswerSchema>;
 
 /** Reasons why a provider had to process cached tokens again. */
@@ -32,9 +42,9 @@ export type CacheLoss = (typeof CACHE_LOSSES)[number];
 /**
  * A model call that read less from the cache than the previous request could have left there. The
  * members are its time, its model's number, the reason's number in `CACHE_LOSSES`, and the lost
- * tokens.
+ * tokens. Last are those that it wrote again for an hour, if there are any.
  */
-const cacheLossSchema = z.tuple([z.number().nullable(), count, count, tokens]);
+const cacheLossSchema = z.tuple([z.number().nullable(), count, count, tokens, tokens.optional()]);
 
 /** The facts of a recording that lists show. */
 export const sessionFactsSchema = z.object({
@@ -82,64 +92,6 @@ export function asTitle(text: string, mask: RecordMask): string {
 
 type Usage = NonNullable<EntryOf<'message'>['usage']>;
 
-/** Counts the model calls of a session as an import would count them in its steps. */
-class CallCounter {
-  readonly rule = new ModelCallRule();
-  calls = 0;
-  /** Number of calls that were copied from another session. */
-  copied = 0;
-  /** Number of its own tool calls. They count as model calls if there are no answers with text. */
-  tools = 0;
-  /** Calls that a rewind took back. */
-  left = { calls: 0, tools: 0 };
-  hasAnswers = false;
-
-  add(begins: boolean, copied: boolean | undefined): void {
-    if (!begins) return;
-    this.calls += 1;
-    if (copied === true) this.copied += 1;
-  }
-
-  /** Calls that the session made itself. */
-  get own(): number {
-    return this.hasAnswers ? this.calls - this.copied : this.tools;
-  }
-
-  /** Its own calls in the conversation as it is now. */
-  get kept(): { readonly calls: number; readonly tools: number } {
-    return { calls: this.calls - this.copied - this.left.calls, tools: this.tools - this.left.tools };
-  }
-
-  returnTo({ calls, tools }: CallCounter['kept']): void {
-    this.left = { calls: this.calls - this.copied - calls, tools: this.tools - tools };
-  }
-}
-
-/** Remembers a value around each entry of a session, so that a rewind can return to it. */
-class KeptPlaces<T> {
-  readonly #places = new Map<string, { readonly before: T; readonly after: T }>();
-  /** The values before the person's prompts that were not taken back. */
-  readonly #prompts: T[] = [];
-
-  note(entry: Exclude<RecordedEntry, { kind: 'session' }>, { before, after }: { before: T; after: T }): void {
-    if (entry.kind === 'message' && entry.origin === 'person') this.#prompts.push(before);
-    if (entry.native_id === undefined) return;
-    this.#places.set(entry.native_id, { before: this.#places.get(entry.native_id)?.before ?? before, after });
-  }
-
-  /** Returns the value that a rewind returns to. Undefined if the recording does not state it. */
-  returnTo({ undone_from, undone_turns, parent_id }: EntryOf<'event'>): T | undefined {
-    if (undone_turns !== undefined) return this.#prompts.splice(-undone_turns)[0];
-    return this.#places.get(undone_from ?? '')?.before ?? this.#places.get(parent_id ?? '')?.after;
-  }
-}
-
-/** The counts of a session at an entry of its recording. */
-interface CountsThen {
-  readonly calls: readonly CallCounter['kept'][];
-  readonly turns: number;
-}
-
 /** A session of the recording that is being read: the conversation or a sub-agent. */
 interface OpenSession {
   readonly entry: EntryOf<'session'>;
@@ -158,7 +110,16 @@ interface OpenSession {
   readonly places: KeptPlaces<CountsThen>;
   /** Events since the last counted answer that explain a lost cache. */
   since: Set<CacheLoss>;
-  last: { readonly prompt: number; readonly at: number | undefined; readonly model: string } | undefined;
+  last: CachedRequest | undefined;
+}
+
+/** A request, as far as the next one can read it from the cache. */
+interface CachedRequest {
+  readonly prompt: number;
+  readonly at: number | undefined;
+  readonly model: string;
+  /** Whether its cache lives for an hour. */
+  readonly isHour: boolean;
 }
 
 /**
@@ -167,6 +128,9 @@ interface OpenSession {
  */
 const countable = (figure: number | undefined): number =>
   figure !== undefined && figure >= 0 && figure <= 1e12 ? figure : 0;
+
+/** Returns the last member of a tuple that has it only if it is not 0. */
+const optional = (figure: number): [] | [number] => (figure === 0 ? [] : [figure]);
 
 const isCounted = ({ input, output, cache_read, cache_write }: Usage): boolean =>
   [input, output, cache_read, cache_write].some((figure) => countable(figure) > 0);
@@ -191,8 +155,6 @@ const countsOf = (session: OpenSession): CountsThen => ({
 /** Smaller losses come from the provider's rounding, and from texts that moved to the end. */
 const LEAST_LOST_TOKENS = 2_000;
 const LEAST_LOST_SHARE = 0.05;
-/** Events that remove a part of the conversation from the context. */
-const REWINDS: ReadonlySet<string> = new Set(['rewind', 'branch', 'rollback']);
 
 /** Collects the facts of one recording. It takes the entries in order. */
 export class FactsCollector {
@@ -349,37 +311,49 @@ export class FactsCollector {
   #usage(session: OpenSession, usage: Usage): void {
     const { format } = session.entry;
     const { model, at } = session;
-    const [input = 0, output = 0, read = 0, write = 0] = [
+    const [input = 0, output = 0, read = 0, write = 0, marked = 0] = [
       usage.input,
       usage.output,
       usage.cache_read,
       usage.cache_write,
+      usage.cache_write_hour,
     ].map(countable);
+    const hour = Math.min(marked, write);
     const cost = usage.cost === undefined ? undefined : countable(usage.cost);
     const fresh = INPUT_WITHOUT_CACHE.has(format) ? input : Math.max(0, input - read - write);
     if (fresh + read + write + output === 0) return;
     const name = model ?? '';
     if (!this.#models.includes(name)) this.#models.push(name);
-    this.#cache(session, { prompt: fresh + read + write, read, model: name });
-    this.#counted.push([at ?? null, this.#models.indexOf(name), fresh, read, write, output, cost ?? null]);
+    this.#cache(session, { fresh, read, write, hour, model: name });
+    const counts = [fresh, read, write, output, cost ?? null] as const;
+    this.#counted.push([at ?? null, this.#models.indexOf(name), ...counts, ...optional(hour)]);
   }
 
   /** Records a lost cache if a request read much less from it than the previous request had. */
   #cache(
     session: OpenSession,
-    { prompt, read, model }: { readonly prompt: number; readonly read: number; readonly model: string },
+    {
+      fresh,
+      read,
+      write,
+      hour,
+      model,
+    }: Readonly<Record<'fresh' | 'read' | 'write' | 'hour', number>> & { readonly model: string },
   ): void {
     const { last, at, inputAt, since } = session;
-    session.last = { prompt, at, model };
+    const prompt = fresh + read + write;
+    const isHour = isHourCache({ cacheWrite: write, cacheWriteHour: hour }, last?.isHour);
+    session.last = { prompt, at, model, isHour };
     session.since = new Set();
     if (last === undefined) return;
     const lost = Math.min(last.prompt, prompt) - read;
     if (lost < LEAST_LOST_TOKENS || lost < LEAST_LOST_SHARE * last.prompt) return;
     if (model !== last.model) since.add('model change');
     const asked = inputAt ?? at;
-    if (asked !== undefined && last.at !== undefined && asked - last.at > pricesOf(model).lifetimeMs)
-      since.add('pause');
+    const pausedMs = asked === undefined || last.at === undefined ? 0 : asked - last.at;
+    if (pauseEndsCache(pausedMs, { lifetimeMs: cacheLifetimeMs(model, last.isHour), lost, read })) since.add('pause');
     const reason = CACHE_LOSSES.find((one) => since.has(one)) ?? 'other';
-    this.#lost.push([at ?? null, this.#models.indexOf(model), CACHE_LOSSES.indexOf(reason), lost]);
+    const again = hour === 0 ? 0 : Math.round((lost * hour) / (fresh + write));
+    this.#lost.push([at ?? null, this.#models.indexOf(model), CACHE_LOSSES.indexOf(reason), lost, ...optional(again)]);
   }
 }

@@ -1,5 +1,5 @@
 import { localDay } from '../cli/shown-values.js';
-import { dollarPricesOf } from '../review/money/dollar-prices.js';
+import { dollarPricesOf, writesAsFresh } from '../review/money/dollar-prices.js';
 import { AGENT_NAMES } from './agent-homes.js';
 import { addAnswer, nothingSpent, type Spent } from './counted-tokens.js';
 import { type FoundSession, lastUse } from './find-sessions.js';
@@ -106,7 +106,7 @@ export function sumCosts(sessions: readonly FoundSession[], { by, since }: CostO
       if (total.unpriced > before) unpriced.set(model, (unpriced.get(model) ?? 0) + 1);
       addAnswer(rows.of(NAMES[by](session, { at: timeOf(at, session), model }), session), answer, model);
     }
-    for (const [at, nth, reason, tokens] of cacheLosses) {
+    for (const [at, nth, reason, tokens, hour] of cacheLosses) {
       if (since !== undefined && timeOf(at, session) < since) continue;
       const name = CACHE_LOSSES[reason] ?? 'other';
       const key = `lost ${at} ${tokens}`;
@@ -118,7 +118,10 @@ export function sumCosts(sessions: readonly FoundSession[], { by, since }: CostO
       sum.calls += 1;
       sum.tokens += tokens;
       if (prices === undefined) sum.unpriced += 1;
-      else sum.dollars += (tokens * prices.input * (prices.write - prices.read)) / 1e6;
+      else {
+        const again = writesAsFresh(prices, { cacheWrite: tokens, cacheWriteHour: hour });
+        sum.dollars += (prices.input * (again - tokens * prices.read)) / 1e6;
+      }
     }
   }
   const [total = { key: 'total', sessions: 0, ...nothingSpent() }] = totals.all;

@@ -81,13 +81,18 @@ export class RecordingLines {
   readonly #lines: string[] = [];
   #at = START;
   #parent: string | null = null;
+  readonly #model: string;
+
+  constructor(model = 'a-model') {
+    this.#model = model;
+  }
 
   #add(
     type: 'user' | 'assistant',
     content: unknown,
     more: Readonly<Record<string, unknown>> = {},
     at?: number,
-    usage?: Readonly<Record<string, number>>,
+    usage?: Readonly<Record<string, unknown>>,
   ): void {
     const uuid = `u-${this.#lines.length + 1}`;
     this.#at += 1_000;
@@ -102,7 +107,7 @@ export class RecordingLines {
     };
     const message =
       type === 'assistant'
-        ? { id: `m-${uuid}`, type: 'message', role: type, model: 'a-model', content, usage }
+        ? { id: `m-${uuid}`, type: 'message', role: type, model: this.#model, content, usage }
         : { role: type, content };
     this.#lines.push(JSON.stringify({ ...envelope, type, message, uuid, timestamp, ...more }));
     this.#parent = uuid;
@@ -124,7 +129,7 @@ export class RecordingLines {
     return this;
   }
 
-  says(text: string, at?: number, usage?: Readonly<Record<string, number>>): this {
+  says(text: string, at?: number, usage?: Readonly<Record<string, unknown>>): this {
     this.#add('assistant', [{ type: 'text', text }], {}, at, usage);
     return this;
   }

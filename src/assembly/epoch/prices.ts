@@ -46,3 +46,29 @@ const ROWS: readonly PriceRow[] = [
 export function pricesOf(model = ''): ModelPrices {
   return ROWS.find(({ models }) => models.test(model)) ?? TARIFFS.anthropic;
 }
+
+/** Cache writes of a call, and the part of them that lives for an hour. */
+interface CacheWrites {
+  readonly cacheWrite?: number;
+  readonly cacheWriteHour?: number;
+}
+
+/**
+ * Returns whether the cached prefix after a call lives for an hour. A call that wrote nothing
+ * leaves that as it was.
+ */
+export const isHourCache = ({ cacheWrite = 0, cacheWriteHour = 0 }: CacheWrites, before = false): boolean =>
+  cacheWrite === 0 ? before : cacheWriteHour >= cacheWrite;
+
+/** Returns the lifetime of a model's cached prefix in milliseconds. */
+export const cacheLifetimeMs = (model: string, isHour: boolean): number =>
+  isHour ? TARIFFS.anthropicHour.lifetimeMs : pricesOf(model).lifetimeMs;
+
+/**
+ * Returns whether a pause explains lost tokens: it was longer than the cache's lifetime, and most
+ * of the prefix is lost. If the provider still read most of it, the cache had not ended.
+ */
+export const pauseEndsCache = (
+  pausedMs: number,
+  { lifetimeMs, lost, read }: { readonly lifetimeMs: number; readonly lost: number; readonly read: number },
+): boolean => pausedMs > lifetimeMs && lost > read;

@@ -41,6 +41,7 @@ const usage = z
     output: z.number().optional(),
     cache_read: z.number().optional(),
     cache_write: z.number().optional(),
+    cache_write_hour: z.number().optional().describe('The part of `cache_write` that lives for an hour'),
     total: z.number().optional(),
     cost: z.number().nonnegative().optional().describe('Cost of the answer as the agent recorded it, US dollars'),
   })

@@ -14,15 +14,20 @@ export function modelUsage(
 ): ModelUsage | undefined {
   const count = (figure: number | undefined): number | undefined =>
     figure !== undefined && Number.isFinite(figure) && figure >= 0 ? Math.round(figure) : undefined;
-  const [all, output, cacheRead, cacheWrite] = [usage?.input, usage?.output, usage?.cache_read, usage?.cache_write].map(
-    count,
-  );
+  const [all, output, cacheRead, cacheWrite, hour = 0] = [
+    usage?.input,
+    usage?.output,
+    usage?.cache_read,
+    usage?.cache_write,
+    usage?.cache_write_hour,
+  ].map(count);
   const cached = INPUT_WITHOUT_CACHE.has(format) ? 0 : (cacheRead ?? 0) + (cacheWrite ?? 0);
   const found = defined({
     input: all === undefined ? undefined : Math.max(0, all - cached),
     output,
     cacheRead,
     cacheWrite,
+    cacheWriteHour: Math.min(hour, cacheWrite ?? 0) || undefined,
   });
   if (Object.keys(found).length === 0) return undefined;
   const cost = usage?.cost;

@@ -1,4 +1,4 @@
-import { pricesOf } from '../../assembly/epoch/prices.js';
+import { cacheLifetimeMs, isHourCache } from '../../assembly/epoch/prices.js';
 import { promptTokens } from '../../history/rebuild/model-calls.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
@@ -50,18 +50,23 @@ export function costAlone(
   if (first === undefined) return undefined;
   const base = Math.max(0, promptTokens(first.usage) - (history.get(first.step) ?? 0));
   let [amount, unpriced, longest] = [0, 0, 0];
-  let before: { readonly prompt: number; readonly at: number; readonly model: string } | undefined;
+  let before:
+    | { readonly prompt: number; readonly at: number; readonly model: string; readonly isHour: boolean }
+    | undefined;
   for (const { step, at, usage } of counted) {
     const model = usage.model ?? '';
     const prompt = base + (history.get(step) ?? 0);
-    const isWarm = before !== undefined && before.model === model && at - before.at <= pricesOf(model).lifetimeMs;
+    const isHour = isHourCache(usage, before?.isHour);
+    const isWarm =
+      before !== undefined && before.model === model && at - before.at <= cacheLifetimeMs(model, before.isHour);
     const cacheRead = isWarm ? Math.min(before?.prompt ?? 0, prompt) : 0;
     const cacheWrite = prompt - cacheRead;
-    const price = dollarsOf(model, { at, fresh: 0, cacheRead, cacheWrite, output: usage.output ?? 0 });
+    const tokens = { fresh: 0, cacheRead, cacheWrite, cacheWriteHour: isHour ? cacheWrite : 0 };
+    const price = dollarsOf(model, { at, ...tokens, output: usage.output ?? 0 });
     if (price === undefined) unpriced += 1;
     else amount += price;
     longest = Math.max(longest, prompt);
-    before = { prompt, at, model };
+    before = { prompt, at, model, isHour };
   }
   if (unpriced === counted.length) return undefined;
   const limit =

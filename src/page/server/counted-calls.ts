@@ -1,3 +1,4 @@
+import { cacheLifetimeMs, isHourCache, pauseEndsCache } from '../../assembly/epoch/prices.js';
 import { fallOf, LEAST_COUNTED, SHORTENING } from '../../history/rebuild/counted-fall.js';
 import { modelCallsOf, promptTokens } from '../../history/rebuild/model-calls.js';
 import type { SessionRequest } from '../../history/rebuild/session-requests.js';
@@ -33,6 +34,8 @@ export interface CountedCall {
   readonly fewer: number;
   /** The model of the previous call, if it was a different model. */
   readonly modelBefore?: string;
+  /** The lifetime of the cache that the previous calls left, in milliseconds. */
+  readonly lifetimeMs: number;
 }
 
 /** The counted calls of a session, with its steps and records. */
@@ -45,8 +48,6 @@ export interface CountedSession {
   readonly inherited: InheritedSteps & { readonly calls: number };
 }
 
-const LONG_PAUSE_MIN = 5;
-
 type Counts = Pick<CountedCall, 'number' | 'step' | 'turn' | 'at' | 'usage' | 'request' | 'isSent'>;
 
 /** The counts of a call, and whether the session made it itself. */
@@ -55,6 +56,7 @@ type OwnCounts = Counts & { readonly isOwn: boolean };
 /** Compares each call with the previous one. A failed call, without a prompt, is skipped. */
 export function comparedCalls<T extends Counts>(counts: readonly T[]): readonly (CountedCall & T)[] {
   let last: T | undefined;
+  let isHour = false;
   return counts.map((one) => {
     const { cacheRead = 0 } = one.usage;
     const prompt = promptTokens(one.usage);
@@ -65,9 +67,11 @@ export function comparedCalls<T extends Counts>(counts: readonly T[]): readonly 
     const before = last?.step ?? 0;
     const { model } = one.usage;
     const modelBefore = model === undefined || last?.usage.model === model ? undefined : last?.usage.model;
+    const lifetimeMs = cacheLifetimeMs(last?.usage.model ?? '', isHour);
     if (prompt > 0) last = one;
+    isHour = isHourCache(one.usage, isHour);
     const fresh = Math.max(0, prompt - cacheRead - again);
-    return { ...one, before, again, fewer, fresh, ...defined({ modelBefore }) };
+    return { ...one, before, again, fewer, fresh, lifetimeMs, ...defined({ modelBefore }) };
   });
 }
 
@@ -135,8 +139,10 @@ function lossClause(steps: readonly Step[], call: CountedCall, diff: PrefixDiff 
   if (between.some(({ event }) => event?.kind === 'forked'))
     return 'it is the first call of the session itself, and the calls before are those of its parent';
   const before = steps.findLast(({ seq }) => seq <= call.before);
-  const minutes = before === undefined ? 0 : Math.round((call.at - before.at) / 60_000);
-  if (minutes >= LONG_PAUSE_MIN) return `the agent paused for ${minutes} minutes, and the provider's cache ended`;
+  const pausedMs = before === undefined ? 0 : call.at - before.at;
+  const { lifetimeMs, again: lost } = call;
+  if (pauseEndsCache(pausedMs, { lifetimeMs, lost, read: call.usage.cacheRead ?? 0 }))
+    return `the agent paused for ${Math.round(pausedMs / 60_000)} minutes, and the provider's cache ended`;
   if (call.usage.cacheMiss !== undefined) return `the provider says ${call.usage.cacheMiss.reason}`;
   if (diff === undefined) return undefined;
   const changed = clause === undefined ? '' : `; the change of the request explains ${grouped(diff.again)} of them`;

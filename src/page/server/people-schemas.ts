@@ -145,6 +145,7 @@ export const PEOPLE_ANSWERS = {
             input: z.number().nullable(),
             cache_read: z.number().nullable(),
             cache_write: z.number().nullable(),
+            cache_write_hour: z.number().optional().describe('If the session wrote to a cache of one hour'),
             output: z.number().nullable(),
           }),
         )

@@ -10,7 +10,7 @@ import { sessionCalls } from '../../review/ask/session-calls.js';
 import { countHere } from '../../review/ask/token-count.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { addCall, costOf, noSpending, shownCost, shownTokens } from '../../review/money/call-cost.js';
-import { DOLLAR_PRICES_AS_OF, dollarPricesOf } from '../../review/money/dollar-prices.js';
+import { DOLLAR_PRICES_AS_OF, dollarPricesOf, HOUR_WRITE, writesAsFresh } from '../../review/money/dollar-prices.js';
 import { uncountedAnswers } from '../../review/money/uncounted-output.js';
 import { defined } from '../../values/defined.js';
 import { costAlone } from './cost-alone.js';
@@ -31,10 +31,11 @@ function partsOf({ usage, at, fresh, again }: CountedCall): Readonly<Record<Caus
   const total = costOf(usage, { at });
   const prices = dollarPricesOf(usage.model ?? '', at) ?? { input: 1, output: 5, read: 0.1, write: 1.25 };
   if (total === undefined) return undefined;
-  const { cacheRead = 0, cacheWrite = 0, input = 0, output = 0 } = usage;
+  const { cacheRead = 0, cacheWrite = 0, cacheWriteHour, input = 0, output = 0 } = usage;
   // The average price of text outside of the cache: cache writes have another price than other
   // input.
-  const rate = input + cacheWrite === 0 ? 1 : (input + cacheWrite * prices.write) / (input + cacheWrite);
+  const written = writesAsFresh(prices, { cacheWrite, cacheWriteHour });
+  const rate = input + cacheWrite === 0 ? 1 : (input + written) / (input + cacheWrite);
   const parts = {
     'first-writes': fresh * rate * prices.input,
     'lost-cache': again * rate * prices.input,
@@ -145,7 +146,9 @@ export async function sessionMoney(
     const prices = dollarPricesOf(model, calls[0]?.at ?? null);
     if (prices === undefined) return {};
     const { input, output, read, write } = prices;
-    return { input, output, cacheRead: input * read, cacheWrite: input * write };
+    const isHour = calls.some(({ usage }) => usage.model === model && (usage.cacheWriteHour ?? 0) > 0);
+    const cacheWriteHour = isHour ? input * HOUR_WRITE : undefined;
+    return { input, output, cacheRead: input * read, cacheWrite: input * write, ...defined({ cacheWriteHour }) };
   };
   return wireShape(PAGE_ANSWERS.Money, {
     session,

@@ -196,16 +196,21 @@ function Prices({ prices, day }: { readonly prices: Money['prices']; readonly da
           </tr>
         </thead>
         <tbody>
-          {prices.map(({ model, calls, input, cache_read: read, cache_write: written, output }) => (
-            <tr key={model}>
-              <td>{oneLine(model)}</td>
-              <td class="number">{counted(calls)}</td>
-              <td class="number">{shown(input)}</td>
-              <td class="number">{shown(read)}</td>
-              <td class="number">{shown(written)}</td>
-              <td class="number">{shown(output)}</td>
-            </tr>
-          ))}
+          {prices.map(
+            ({ model, calls, input, cache_read: read, cache_write: written, cache_write_hour: hour, output }) => (
+              <tr key={model}>
+                <td>{oneLine(model)}</td>
+                <td class="number">{counted(calls)}</td>
+                <td class="number">{shown(input)}</td>
+                <td class="number">{shown(read)}</td>
+                <td class="number">
+                  {shown(written)}
+                  {hour === undefined ? '' : `; for an hour ${shown(hour)}`}
+                </td>
+                <td class="number">{shown(output)}</td>
+              </tr>
+            ),
+          )}
         </tbody>
       </table>
     </details>

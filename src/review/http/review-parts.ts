@@ -34,6 +34,7 @@ export const usage = z
     output: count.optional(),
     cache_read: count.optional(),
     cache_write: count.optional(),
+    cache_write_hour: count.optional().describe('The part of cache_write that lives for an hour'),
     cache_miss: z.object({ reason: z.string(), tokens: count.optional() }).optional(),
     thinking_dropped: count.describe('Blocks').optional(),
     model: z.string().optional().describe('The model that answered, if a recording names it'),

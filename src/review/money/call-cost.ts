@@ -38,8 +38,8 @@ export function costOf(
   usage: ModelUsage,
   { at, model = '' }: { at: number; model?: string | undefined },
 ): number | undefined {
-  const { input: fresh = 0, cacheRead = 0, cacheWrite = 0, output = 0 } = usage;
-  return usage.cost ?? dollarsOf(usage.model ?? model, { at, fresh, cacheRead, cacheWrite, output });
+  const { input: fresh = 0, cacheRead = 0, cacheWrite = 0, cacheWriteHour, output = 0 } = usage;
+  return usage.cost ?? dollarsOf(usage.model ?? model, { at, fresh, cacheRead, cacheWrite, cacheWriteHour, output });
 }
 
 /** Adds a model call to a sum. */

@@ -15,6 +15,8 @@ export interface CallTokens {
   readonly fresh: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
+  /** The part of `cacheWrite` that lives for an hour. The rest lives for five minutes. */
+  readonly cacheWriteHour?: number | undefined;
   readonly output: number;
 }
 
@@ -91,14 +93,23 @@ export function dollarPricesOf(model: string, at: number | null): DollarPrices |
   return ROWS.find(({ models, before }) => models.test(name) && (before === undefined || (at ?? Infinity) < before));
 }
 
+/** The price of a token that is written to a cache of one hour, as a multiple of `input`. */
+export const HOUR_WRITE = TARIFFS.anthropicHour.write;
+
+/** Returns how many fresh tokens cost as much as some cache writes. */
+export const writesAsFresh = (
+  { write }: Pick<DollarPrices, 'write'>,
+  { cacheWrite, cacheWriteHour: hour = 0 }: Pick<CallTokens, 'cacheWrite' | 'cacheWriteHour'>,
+): number => (cacheWrite - hour) * write + hour * HOUR_WRITE;
+
 /**
- * Returns the list price of a model call in US dollars. Undefined for an unlisted model. Cache
- * writes have the price of a five-minute cache, and long prompts have no surcharge.
+ * Returns the list price of a model call in US dollars. Undefined for an unlisted model. Long
+ * prompts have no surcharge.
  */
 export function dollarsOf(model: string, call: CallTokens & { readonly at: number | null }): number | undefined {
   const prices = dollarPricesOf(model, call.at);
   if (prices === undefined) return undefined;
-  const { input, output, read, write } = prices;
-  const prompt = call.fresh + call.cacheRead * read + call.cacheWrite * write;
+  const { input, output, read } = prices;
+  const prompt = call.fresh + call.cacheRead * read + writesAsFresh(prices, call);
   return (prompt * input + call.output * output) / 1e6;
 }

@@ -3,6 +3,7 @@ import { requireOwn } from '../../../src/history/rebuild/foreign-session.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { askSearch } from '../../../src/history/search/search.js';
 import type { SessionId } from '../../../src/objects/ids.js';
+import { sessionMoney } from '../../../src/page/server/session-money.js';
 import { sessionStrip } from '../../../src/page/server/session-strip.js';
 import { type StripPlace, stripChange, stripPlace } from '../../../src/page/server/strip-changes.js';
 import { verbPrice } from '../../../src/page/server/verb-price.js';
@@ -84,4 +85,36 @@ describe('a session that only a transcript shows', () => {
     });
     await expect(requireOwn(await timeline(), fork)).resolves.toBeUndefined();
   });
+});
+
+test('cache writes of one hour have their own price, and outlive a pause of twelve minutes', async () => {
+  const room = await reviewedRecordings();
+  const start = Date.UTC(2026, 0, 5, 9);
+  const minute = 60_000;
+  const wrote = (read: number, fiveMinutes: number, hour: number) => ({
+    input_tokens: 0,
+    output_tokens: 40,
+    cache_read_input_tokens: read,
+    cache_creation_input_tokens: fiveMinutes + hour,
+    cache_creation: { ephemeral_5m_input_tokens: fiveMinutes, ephemeral_1h_input_tokens: hour },
+  });
+  const lines = new RecordingLines('claude-opus-4-6')
+    .user('Begin.', start)
+    .says('One.', start + 1_000, wrote(0, 0, 100_000))
+    .user('Go on.', start + 12 * minute)
+    .says('Two.', start + 12 * minute + 1_000, wrote(10_000, 0, 95_000))
+    .user('End.', start + 90 * minute)
+    .says('Three.', start + 90 * minute + 1_000, wrote(0, 100_000, 10_000));
+  const { sessions } = await replay(await room.recordings.write('hour.jsonl', lines.text));
+  const session = sessions[0]?.session as SessionId;
+  const money = await sessionMoney(await Timeline.open(room.reviewer.store), session);
+  await room.close();
+  const writes = (205_000 * 10 + 100_000 * 6.25) / 1e6;
+  expect(money.spent?.amount).toBeCloseTo(writes + (10_000 * 0.5 + 120 * 25) / 1e6, 9);
+  expect(money.prices).toMatchObject([{ cache_write: 6.25, cache_write_hour: 10 }]);
+  const lost = money.costliest.flatMap(({ cause, sentence }) => (cause === 'lost-cache' ? [sentence] : []));
+  expect(lost).toEqual([
+    expect.stringMatching(/Nothing recorded shows why\.$/),
+    expect.stringMatching(/because the agent paused for 78 minutes/),
+  ]);
 });

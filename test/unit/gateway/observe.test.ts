@@ -27,7 +27,7 @@ const WIRES = [
       blocks: ['thinking', 'text', 'tool_use'],
       texts: [hashText('I read the file.')],
       stop: 'tool_use',
-      usage: { input: 3, output: 17, cacheRead: 200, cacheWrite: 40 },
+      usage: { input: 3, output: 17, cacheRead: 200, cacheWrite: 40, cacheWriteHour: 30 },
       verdicts: { input_transformations: [{ type: 'thinking_dropped', blocks: 2 }] },
     },
   },

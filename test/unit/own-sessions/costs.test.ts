@@ -10,6 +10,7 @@ import { costsLines, limitsOf } from '../../../src/own-sessions/costs-lines.js';
 import type { FoundSession } from '../../../src/own-sessions/find-sessions.js';
 import { CACHE_LOSSES, FactsCollector } from '../../../src/own-sessions/session-facts.js';
 import { sumCosts } from '../../../src/own-sessions/sum-costs.js';
+import { costOf } from '../../../src/review/money/call-cost.js';
 import { dollarsOf } from '../../../src/review/money/dollar-prices.js';
 
 const [home] = agentHomes({ env: {}, home: '/h', platform: 'linux' });
@@ -41,9 +42,14 @@ class Session {
   }
 
   /** A call with these prompt tokens: `read` ones came from the cache, the others went into it. */
-  answers(prompt: number, read: number, more: { readonly copied?: boolean; readonly cost?: number } = {}): this {
-    const { copied, cost } = more;
-    const usage = { input: 0, output: 100, cache_read: read, cache_write: prompt - read };
+  answers(
+    prompt: number,
+    read: number,
+    more: { readonly copied?: boolean; readonly cost?: number; readonly hour?: number } = {},
+  ): this {
+    const { copied, cost, hour } = more;
+    const counts = { input: 0, output: 100, cache_read: read, cache_write: prompt - read };
+    const usage = hour === undefined ? counts : { ...counts, cache_write_hour: hour };
     return this.#take({
       kind: 'message',
       role: 'assistant',
@@ -109,6 +115,27 @@ describe('a lost cache', () => {
     expect(reasons(session)).toEqual([[reason, 49_000]]);
   });
 
+  test('of one hour is not lost by a shorter pause', () => {
+    const paused = (hour: number, minutes: number) =>
+      new Session('a').asks().answers(50_000, 0, { hour }).asks(minutes).answers(52_000, 1_000);
+    expect(reasons(paused(50_000, 12))).toEqual([['other', 49_000]]);
+    expect(reasons(paused(50_000, 61))).toEqual([['pause', 49_000]]);
+    expect(reasons(paused(20_000, 12))).toEqual([['pause', 49_000]]);
+  });
+
+  test('has another reason than a pause if most of it was read', () => {
+    const session = new Session('a').asks().answers(50_000, 0).asks(12).answers(52_000, 40_000);
+    expect(reasons(session)).toEqual([['other', 10_000]]);
+  });
+
+  test('costs more if it was written for an hour', () => {
+    const hour = { hour: 1_000_000 };
+    const { found } = new Session('a').asks().answers(1_000_000, 0, hour).asks().answers(1_000_000, 0, hour);
+    const { lost, total } = sumCosts([found], { by: 'day' });
+    expect(lost).toMatchObject([{ tokens: 1_000_000, dollars: expect.closeTo(5 * 1.9) }]);
+    expect(total.dollars).toBeCloseTo(2 * (10 + (100 * 25) / 1e6));
+  });
+
   test('counts at most the tokens that the new request still has', () => {
     const session = new Session('a').asks().answers(50_000, 0).compacts().asks().answers(8_000, 0);
     expect(reasons(session)).toEqual([['compaction', 8_000]]);
@@ -147,6 +174,8 @@ describe('costs', () => {
     expect(dollarsOf('anthropic/claude-sonnet-4-5-20250929', call)).toBeCloseTo(3 + 0.3 + 3.75 + 15);
     expect(dollarsOf('gpt-5-codex', { ...call, cacheWrite: 0 })).toBeCloseTo(1.25 + 0.125 + 10);
     expect(dollarsOf('a-model', call)).toBeUndefined();
+    const hour = { input: 1e6, cacheWrite: 1e6, cacheWriteHour: 4e5 };
+    expect(costOf(hour, { at: START, model: 'claude-opus-4-6' })).toBeCloseTo(5 + 0.6 * 6.25 + 0.4 * 10);
   });
 
   test('depend on the day of the call if a price changed', () => {

@@ -24,6 +24,7 @@ const call: CountedCall = {
   fresh: 700,
   again: 19_243,
   fewer: 0,
+  lifetimeMs: 5 * MINUTE,
 };
 const diff = (again: number, more: Partial<PrefixDiff> = {}): PrefixDiff =>
   ({
@@ -57,6 +58,28 @@ describe('the sentence of a lost cache', () => {
     expect(why(paused, [stepAt(1, 0), stepAt(2, MINUTE, { event })], diff(18_000))).toMatch(/the harness compacted/);
     const missed = { ...call, usage: { ...call.usage, cacheMiss: { reason: 'tools changed' } } } as CountedCall;
     expect(why(missed, steps)).toMatch(/because the provider says tools changed\.$/);
+  });
+
+  test('names a pause only if it was longer than the lifetime of the writes before it', () => {
+    const writes = (cacheWriteHour: number, minutes: number) =>
+      comparedCalls(
+        [
+          { cacheWrite: 50_000, cacheWriteHour },
+          { cacheRead: 50_000 },
+          { cacheRead: 2_000, cacheWrite: 48_000, cacheWriteHour },
+        ].map((usage, i) => ({ ...call, step: i + 1, at: i === 2 ? minutes * MINUTE : 0, usage, isSent: false })),
+      ).at(-1) as CountedCall;
+    const sentence = (cacheWriteHour: number, minutes: number): string =>
+      why(writes(cacheWriteHour, minutes), [stepAt(1, 0), stepAt(2, 0), stepAt(3, minutes * MINUTE)]);
+    expect(sentence(0, 12)).toMatch(/because the agent paused for 12 minutes/);
+    expect(sentence(20_000, 12)).toMatch(/because the agent paused for 12 minutes/);
+    expect(sentence(50_000, 12)).toMatch(/Nothing recorded shows why\.$/);
+    expect(sentence(50_000, 61)).toMatch(/because the agent paused for 61 minutes/);
+  });
+
+  test('names no pause if the provider still read most of the prefix from its cache', () => {
+    const kept = { ...call, at: 66 * MINUTE, usage: { input: 20_000, cacheRead: 82_048 }, isSent: false };
+    expect(why(kept, steps)).toMatch(/Nothing recorded shows why\.$/);
   });
 
   test('names a change of the model before a pause', () => {

@@ -134,12 +134,15 @@ export function answerOf(context: ClaudeContext, at: ClaudeRecord): Answer {
   const { session, record, place } = at;
   const message = objectAt(record, 'message');
   const id = idAt(message, 'id') ?? idAt(record, 'uuid') ?? place;
-  const usage = usageAt(objectAt(message, 'usage'), {
+  const reported = objectAt(message, 'usage');
+  const counts = usageAt(reported, {
     input: 'input_tokens',
     output: 'output_tokens',
     cache_read: 'cache_read_input_tokens',
     cache_write: 'cache_creation_input_tokens',
   });
+  const hour = usageAt(objectAt(reported, 'cache_creation'), { cache_write_hour: 'ephemeral_1h_input_tokens' });
+  const usage = counts === undefined || !hour?.cache_write_hour ? counts : { ...counts, ...hour };
   if (session.answer?.id === id) {
     if (usage !== undefined) session.answer.held.update({ usage });
     return session.answer;
