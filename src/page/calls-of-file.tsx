@@ -54,7 +54,7 @@ export const recordedPart = ({ state, valid_time: since }: LoggedVersion, stretc
  */
 export function CallsOfFile({ calls, strip }: { readonly calls: FileCalls; readonly strip: Strip | undefined }) {
   if (calls.length === 0) return null;
-  const changed = calls.filter(({ effect, failed }) => effect === 'changed' && !failed).length;
+  const changed = calls.filter(({ effect }) => effect === 'changed').length;
   return (
     <details open={calls.length <= MOST_CALLS}>
       <summary>

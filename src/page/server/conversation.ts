@@ -14,7 +14,7 @@ import type { Message } from '../../objects/object-type.js';
 import type { Step } from '../../objects/step.js';
 import { MASK } from '../../redaction/mark.js';
 import type { LoggedEpoch } from '../../review/ask/logged-turn.js';
-import { inheritedSteps, type SessionCall, sessionCalls } from '../../review/ask/session-calls.js';
+import { changeOf, inheritedSteps, type SessionCall, sessionCalls } from '../../review/ask/session-calls.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { costOf } from '../../review/money/call-cost.js';
 import { uncountedAnswers } from '../../review/money/uncounted-output.js';
@@ -124,11 +124,7 @@ function callRow(step: Step, call: SessionCall, facts: Facts): Row {
       const file = facts.files.get(id);
       if (file === undefined) return [];
       const version = facts.versions.get(id)?.find(({ by }) => by.step === seq);
-      const effect = call.changes
-        ? ('changed' as const)
-        : call.fileRefs.length > 3
-          ? ('listed' as const)
-          : ('read' as const);
+      const effect = call.changes ? changeOf(call) : call.fileRefs.length > 3 ? ('listed' as const) : ('read' as const);
       return [{ id, name: file.name, effect, ...defined({ lines, version }) }];
     }),
     diff: editDiff(named),

@@ -3,7 +3,7 @@ import type { Timeline } from '../../history/rebuild/timeline.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { SessionId } from '../../objects/ids.js';
 import { requireObject } from '../../review/ask/find-object.js';
-import { changedBy, ownSteps, sessionCalls } from '../../review/ask/session-calls.js';
+import { changedBy, changeOf, ownSteps, sessionCalls } from '../../review/ask/session-calls.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { defined } from '../../values/defined.js';
 import { describe } from './described-objects.js';
@@ -50,7 +50,7 @@ export async function fileAuthors(asked: Timeline, name: string, object: string)
       at: new Date(step.at),
       name: call.name,
       failed: call.failed,
-      effect: changes ? ('changed' as const) : call.reads ? ('read' as const) : ('listed' as const),
+      effect: changes ? changeOf(call) : call.reads ? ('read' as const) : ('listed' as const),
       ...defined({ lines }),
     })),
   });

@@ -18,10 +18,13 @@ const actor = z
   })
   .describe('The author of a file version');
 
+const effect = z
+  .enum(['read', 'changed', 'tried to change', 'listed'])
+  .describe('tried to change: the call failed, or its result is not recorded');
 const file = z.object({
   id: z.string(),
   name: z.string().describe('Its path as the agent saw it'),
-  effect: z.enum(['read', 'changed', 'listed']),
+  effect,
   lines: z
     .object({ from: count, to: count.nullable() })
     .nullable()
@@ -216,7 +219,7 @@ export const PEOPLE_ANSWERS = {
             ...row,
             name: z.string(),
             failed: z.boolean(),
-            effect: z.enum(['read', 'changed', 'listed']),
+            effect,
             lines: z.object({ from: count, to: count.nullable() }).nullable().describe('Read lines; null for all'),
           }),
         )

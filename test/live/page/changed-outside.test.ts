@@ -52,8 +52,11 @@ describe('a file whose lines two reads show differently', () => {
     expect(calls.map(({ effect, failed }) => [effect, failed])).toEqual([
       ['read', false],
       ['read', false],
-      ['changed', true],
+      ['tried to change', true],
     ]);
+    const { rows } = await conversation(timeline, { session, limit: 100 });
+    const files = rows.flatMap((row) => (row.kind === 'call' && row.failed ? row.files : []));
+    expect(files[0]).toMatchObject({ name: '/p/a.ts', effect: 'tried to change' });
     await expect(fileAuthors(timeline, session, '/p/missing.ts')).rejects.toThrow('missing.ts');
   });
 });

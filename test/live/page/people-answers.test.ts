@@ -219,7 +219,7 @@ describe('a page that was started in another folder', () => {
     const { calls, versions } = await ask('/v1/authors', 'Authors', { session: id, object: path('long.ts') });
     expect(calls).toMatchObject([
       { effect: 'read', lines: { from: 2, to: 2 }, failed: false },
-      { effect: 'changed', lines: null, failed: true },
+      { effect: 'tried to change', lines: null, failed: true },
       { effect: 'read', lines: null },
     ]);
     expect(versions.map(({ by }) => by.why)).toEqual([
