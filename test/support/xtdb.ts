@@ -33,18 +33,25 @@ export const uniquePrefix = (): string => `t-${randomUUID()}:`;
 
 /**
  * Commits an operation of XTDB that the client never makes, such as `delete` or `evict`, on the
- * suite's node.
+ * shared node.
  */
-export async function executeForeign(
-  operation: 'put' | 'delete' | 'evict',
+export const executeForeign = (operation: ForeignOperation, ...args: readonly EdnValue[]): Promise<TxReceipt> =>
+  executeForeignOn(testNodeAddress(), operation, ...args);
+
+type ForeignOperation = 'put' | 'delete' | 'evict';
+
+/** The same on another node. */
+export async function executeForeignOn(
+  address: NodeAddress,
+  operation: ForeignOperation,
   ...args: readonly EdnValue[]
 ): Promise<TxReceipt> {
-  const http = new XtdbHttp(testNodeAddress(), {
+  const http = new XtdbHttp(address, {
     connections: 1,
     maxRequestBytes: 1_000_000,
     maxAnswerBytes: 1_000_000,
   });
-  const client = openTestClient();
+  const client = openTestClient({}, address);
   try {
     const text = print(kwMap({ 'tx-ops': [[kw(`xtdb.api/${operation}`), ...args]] }));
     const body = { type: 'application/edn', text } as const;

@@ -13,8 +13,10 @@ import { ObjectStore } from '../../../src/store/object-store.js';
 import type { SessionFile } from '../../../src/store/session-table.js';
 import type { StoredSession } from '../../../src/store/snapshot-rows.js';
 import type { StoreSnapshot } from '../../../src/store/store-snapshot.js';
+import type { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { countRequests, openClient } from '../../support/context.js';
-import { executeForeign, openTestClient, uniquePrefix } from '../../support/xtdb.js';
+import { type OwnNode, ownNode } from '../../support/own-node.js';
+import { executeForeignOn, openTestClient, uniquePrefix } from '../../support/xtdb.js';
 
 /** A file in memory. */
 class MadeFile implements SessionFile {
@@ -53,19 +55,25 @@ const happening = fc.record({
 });
 type Happening = typeof happening extends fc.Arbitrary<infer T> ? T : never;
 
+// On the shared node, other suites write sessions meanwhile.
 describe('the table of sessions', () => {
-  const xtdb = openTestClient();
-  const plain = new ObjectStore(xtdb);
+  let node: OwnNode;
+  let xtdb: XtdbClient;
+  let plain: ObjectStore;
   let folder: string;
   let client: ContextClient;
   let runs = 0;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'palimpsest-table-'));
-    client = await openClient(folder);
+    node = await ownNode();
+    xtdb = openTestClient({}, node.address);
+    plain = new ObjectStore(xtdb);
+    client = await openClient(folder, { address: node.address });
   });
   afterAll(async () => {
-    await client.close();
-    await xtdb.close();
+    await client?.close();
+    await xtdb?.close();
+    await node?.stop();
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -125,7 +133,8 @@ describe('the table of sessions', () => {
             await client.closeSession(session);
             await latest();
             await store.newestAt(await latest()).sessions();
-            await executeForeign(
+            await executeForeignOn(
+              node.address,
               'evict',
               of % 2 === 0 ? sessionObjectId(sessionId(gone)) : chatObjectId(sessionId(gone)),
             );
