@@ -1,11 +1,12 @@
 import * as z from 'zod';
 import { cacheLifetimeMs, isHourCache, pauseEndsCache } from '../assembly/epoch/prices.js';
 import type { RecordMask } from '../client/record-mask.js';
+import { ModelCallRule } from '../history/rebuild/model-calls.js';
+import { KeptPlaces, REWINDS } from '../lab/recordings/kept-places.js';
 import type { EntryOf, RecordedEntry } from '../lab/recordings/neutral-session.js';
 import { INPUT_WITHOUT_CACHE } from '../lab/replay/model-usage.js';
 import { defined } from '../values/defined.js';
 import { AGENTS } from './agent-homes.js';
-import { CallCounter, type CountsThen, KeptPlaces, REWINDS } from './call-counter.js';
 
 const count = z.int().nonnegative();
 const tokens = z.number().nonnegative();
@@ -91,6 +92,45 @@ export function asTitle(text: string, mask: RecordMask): string {
 }
 
 type Usage = NonNullable<EntryOf<'message'>['usage']>;
+
+/** Counts the model calls of a session as an import would count them in its steps. */
+class CallCounter {
+  readonly rule = new ModelCallRule();
+  calls = 0;
+  /** Number of calls that were copied from another session. */
+  copied = 0;
+  /** Number of its own tool calls. They count as model calls if there are no answers with text. */
+  tools = 0;
+  /** Calls that a rewind took back. */
+  left = { calls: 0, tools: 0 };
+  hasAnswers = false;
+
+  add(begins: boolean, copied: boolean | undefined): void {
+    if (!begins) return;
+    this.calls += 1;
+    if (copied === true) this.copied += 1;
+  }
+
+  /** Calls that the session made itself. */
+  get own(): number {
+    return this.hasAnswers ? this.calls - this.copied : this.tools;
+  }
+
+  /** Its own calls in the conversation as it is now. */
+  get kept(): { readonly calls: number; readonly tools: number } {
+    return { calls: this.calls - this.copied - this.left.calls, tools: this.tools - this.left.tools };
+  }
+
+  returnTo({ calls, tools }: CallCounter['kept']): void {
+    this.left = { calls: this.calls - this.copied - calls, tools: this.tools - tools };
+  }
+}
+
+/** The counts of a session at an entry of its recording. */
+interface CountsThen {
+  readonly calls: readonly CallCounter['kept'][];
+  readonly turns: number;
+}
 
 /** A session of the recording that is being read: the conversation or a sub-agent. */
 interface OpenSession {
@@ -293,7 +333,8 @@ export class FactsCollector {
     }
     if (REWINDS.has(name)) {
       session.since.add('rewind');
-      const then = session.places.returnTo(entry);
+      const then = session.places.target(entry);
+      session.places.takeBack(entry);
       for (const [i, counter] of countersOf(session).entries()) {
         counter.rule.input();
         if (then !== undefined) counter.returnTo(then.calls[i] ?? counter.kept);

@@ -9,6 +9,7 @@ import type { HistoryEvent, ModelUsage, Step } from '../../objects/step.js';
 import { applyStep, applySteps, emptySession, type SessionState } from '../../session/session-state.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
+import { KeptPlaces } from '../recordings/kept-places.js';
 import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
 import { recordedPath } from './call-effects.js';
 import { type ContextMeasure, ContextMeter, type CountTokens, measureOf } from './context-measure.js';
@@ -114,10 +115,8 @@ export class RecordedSession {
    * so this replay omits them, too.
    */
   #leavesOut = false;
-  /** For each entry, by its recorded id: the session's last step before the entry and after it. */
-  readonly #places = new Map<string, { readonly before: number; readonly after: number }>();
-  /** The last step before each prompt of the user. */
-  readonly #prompts: number[] = [];
+  /** The session's last steps around each entry. */
+  places = new KeptPlaces<number>();
   /** The last step before each text of reasoning. */
   readonly #thoughts: number[] = [];
 
@@ -285,19 +284,7 @@ export class RecordedSession {
 
   /** Stores the session's last step before an entry, and the last step after it. */
   note(entry: Exclude<RecordedEntry, { kind: 'session' }>, before: number): void {
-    if (entry.kind === 'message' && entry.origin === 'person') this.#prompts.push(before);
-    if (entry.native_id === undefined) return;
-    const known = this.#places.get(entry.native_id);
-    this.#places.set(entry.native_id, { before: known?.before ?? before, after: this.state.seq });
-  }
-
-  /**
-   * Returns the last step that a rewind keeps. Undefined if the recording does not name it, or
-   * names an unknown entry.
-   */
-  keptBy({ undone_from, undone_turns, parent_id }: EntryOf<'event'>): number | undefined {
-    if (undone_turns !== undefined) return this.#prompts.at(-undone_turns);
-    return this.#places.get(undone_from ?? '')?.before ?? this.#places.get(parent_id ?? '')?.after;
+    this.places.note(entry, { before, after: this.state.seq });
   }
 
   /** Records a compaction, with the steps that it keeps or drops if the recording names them. */
@@ -305,7 +292,7 @@ export class RecordedSession {
     this.answering = false;
     const clearsResults = trigger === 'microcompact';
     const summary = entry.summary ?? (dropped === undefined || clearsResults ? undefined : '');
-    const before = this.#places.get(kept ?? '')?.before;
+    const before = this.places.around(kept)?.before;
     const gone = dropped?.flatMap((native) => this.#stepsOf(native)) ?? [];
     await this.event({
       kind: 'compacted',
@@ -319,7 +306,7 @@ export class RecordedSession {
 
   /** Returns the steps of an entry by the recording's id. */
   #stepsOf(native: string): readonly number[] {
-    const { before = 0, after = 0 } = this.#places.get(native) ?? {};
+    const { before = 0, after = 0 } = this.places.around(native) ?? {};
     return Array.from({ length: after - before }, (_, i) => before + 1 + i);
   }
 
@@ -328,10 +315,12 @@ export class RecordedSession {
     const branch = new RecordedSession({ entry: this.entry, branchOf: this.id }, opened, this.#how);
     branch.#leavesOut = this.#leavesOut;
     branch.isCopying = this.isCopying;
-    for (const [id, around] of this.#places) if (around.after <= opened.shared) branch.#places.set(id, around);
-    branch.#prompts.push(...this.#prompts.filter((before) => before < opened.shared));
+    branch.places = this.places.within({
+      end: (after) => after <= opened.shared,
+      begin: (before) => before < opened.shared,
+    });
     branch.#thoughts.push(...this.#thoughts.filter((before) => before < opened.shared));
-    branch.#isPrelude = branch.#prompts.length === 0;
+    branch.#isPrelude = !branch.places.hasPrompts;
     return branch;
   }
 

@@ -8,6 +8,7 @@ import { callSuffix, type ObjectId, type SessionId, sessionObjectId } from '../.
 import { filesystemSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
 import { ImportCounter } from '../recordings/import-counts.js';
+import { REWINDS } from '../recordings/kept-places.js';
 import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
 import { type CallEffects, callEffects, EffectCounts, wrappedCall } from './call-effects.js';
 import type { ContextLog } from './context-log.js';
@@ -45,9 +46,6 @@ export const DATABASE_WAIT_MS = 120_000;
 
 const isSilentAnswer = (entry: RecordedEntry): boolean =>
   entry.kind === 'message' && entry.role === 'assistant' && entry.text === '';
-
-/** Events that report a change of the agent's own history (decision F1). */
-const HISTORY_EVENTS: ReadonlySet<string> = new Set(['rewind', 'branch', 'rollback']);
 
 /**
  * Passes a recording's entries to the real client [§6]. Messages and calls become steps, and a
@@ -113,7 +111,7 @@ export class ReplayEngine {
     else if (entry.kind === 'result') await this.#result(entry);
     else if (entry.kind === 'compaction') await this.#of(entry).compaction(entry);
     else await this.#event(entry);
-    if (entry.kind !== 'event' || !HISTORY_EVENTS.has(entry.name)) this.#of(entry).note(entry, before);
+    if (entry.kind !== 'event' || !REWINDS.has(entry.name)) this.#of(entry).note(entry, before);
   }
 
   /** Returns the open session for a recorded session id. After a rewind, this is the new branch. */
@@ -364,7 +362,7 @@ export class ReplayEngine {
     const session = this.#of(entry);
     if (entry.name === 'model-change' && entry.text !== undefined)
       this.#models.set(session.entry.native_id, entry.text);
-    if (HISTORY_EVENTS.has(entry.name)) {
+    if (REWINDS.has(entry.name)) {
       session.answering = false;
       // Searches the entry to return to in the current branch first, then in earlier branches.
       const all = [
@@ -372,7 +370,7 @@ export class ReplayEngine {
         ...this.sessions.filter(({ entry: { native_id } }) => native_id === entry.session).reverse(),
       ];
       for (const one of all) {
-        const kept = one.keptBy(entry);
+        const kept = one.places.target(entry);
         if (kept !== undefined) return this.#branch(session, one, kept);
       }
       await session.event({ kind: 'diverged', detail: (entry.text ?? entry.name).toWellFormed() });

@@ -1,5 +1,6 @@
 import { filesystemId } from '../../objects/ids.js';
 import { textsIn } from '../../session/used-lines.js';
+import { REWINDS } from '../recordings/kept-places.js';
 import type { EntryOf, RecordedEntry, RecordingFormat } from '../recordings/neutral-session.js';
 import { callEffects } from '../replay/call-effects.js';
 import type { FileTree, UndoTexts } from '../replay/files/file-tree.js';
@@ -274,7 +275,7 @@ export class TimelineBuilder {
   #event(entry: EntryOf<'event'>): void {
     if (entry.name === 'model-change') this.#model = entry.text ?? this.#model;
     if (entry.usage !== undefined) this.#usage(entry.usage);
-    if (entry.name === 'rewind' || entry.name === 'branch' || entry.name === 'rollback') this.#rewind(entry);
+    if (REWINDS.has(entry.name)) this.#rewind(entry);
     const text = entry.files?.map((file) => file.text ?? '').join('\n') ?? '';
     if (text !== '') this.#input({ kind: 'harness', text }, entry.at);
   }
