@@ -65,6 +65,9 @@ export function filesystemId(value: string): FilesystemId {
   return value as FilesystemId;
 }
 
+/** The filesystem of a client that reads no files, such as a replay's. No file is on it. */
+export const NO_FILESYSTEM = filesystemId('replay-none');
+
 function requirePath(value: string): void {
   if (value === '') throw new DocumentError('invalid-path', 'the path is empty; name a file or a folder');
   if (value.includes('\0')) throw new DocumentError('invalid-path', `the path ${quoted(value)} holds a NUL character`);

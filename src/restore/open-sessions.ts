@@ -1,11 +1,13 @@
 import { isWithin } from '../filesystem/access/mounts.js';
 import { type LockOwner, sessionLockOwners } from '../journal/session-lock.js';
-import { type SessionId, sessionObjectId } from '../objects/ids.js';
+import { type FilesystemId, NO_FILESYSTEM, type SessionId, sessionObjectId } from '../objects/ids.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 
 /** Files to replace, and their session. */
 export interface FilesToReplace {
   readonly session: string;
+  /** This machine's own filesystem. */
+  readonly filesystem: FilesystemId;
   readonly paths: readonly string[];
   /** Their ids, as far as known. */
   readonly ids?: readonly string[];
@@ -20,15 +22,24 @@ export interface OpenOnFiles {
   readonly path: string | undefined;
 }
 
+const rootsOf = async (present: StoreSnapshot, session: string) => {
+  const key = sessionObjectId(session as SessionId);
+  return (await present.heads([key])).get(key)?.marks.roots ?? [];
+};
+
+/**
+ * Returns the first file that a session works on. A session of a recording has the root `/` of the
+ * recording's filesystem, which says nothing of files here.
+ */
 async function pathIn(
   present: StoreSnapshot,
   session: SessionId,
-  { paths, ids = [] }: FilesToReplace,
+  { paths, filesystem, session: restored, ids = [] }: FilesToReplace,
 ): Promise<string | undefined> {
-  const key = sessionObjectId(session);
-  const head = (await present.heads([key])).get(key);
-  if (head === undefined) return undefined;
-  const below = paths.find((path) => (head.marks.roots ?? []).some((root) => isWithin(path, root.path)));
+  const here = new Set([filesystem, ...(await rootsOf(present, restored)).map((root) => root.filesystemId)]);
+  here.delete(NO_FILESYSTEM);
+  const roots = (await rootsOf(present, session)).filter((root) => here.has(root.filesystemId));
+  const below = paths.find((path) => roots.some((root) => isWithin(path, root.path)));
   if (below !== undefined || ids.length === 0) return below;
   const { index } = (await present.sets(session)).sets;
   const known = new Set<string>(index);

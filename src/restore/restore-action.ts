@@ -166,7 +166,8 @@ async function requireClosedForUndo(
   const kept = (await keptReplacements(dataDir)).find((one) => one.id === id);
   if (kept === undefined) return;
   const clientDir = clientFolder(dataDir, readSettings(process.env, flags).nodeUrl);
-  const files = { session: kept.session, paths: kept.files.map(({ path }) => path) };
+  const filesystem = await localFilesystemId(dataDir);
+  const files = { session: kept.session, filesystem, paths: kept.files.map(({ path }) => path) };
   let close = async (): Promise<void> => undefined;
   try {
     await requireClosed(clientDir, files, async () => {
@@ -186,7 +187,8 @@ async function inPlaceAnswer({ clientDir, dataDir, timeline }: Review, { plan, r
   ]);
   const replaced = plan.files.filter(({ state }) => TO_WRITE.has(state));
   const [paths, ids] = [replaced.map(({ source }) => source.path), replaced.map(({ id }) => id)];
-  await requireClosed(clientDir, { session: plan.session, paths, ids }, async () => timeline.present);
+  const filesystem = await localFilesystemId(dataDir);
+  await requireClosed(clientDir, { session: plan.session, filesystem, paths, ids }, async () => timeline.present);
   const inTheWay = hindrances(plan);
   if (inTheWay.length > 0)
     throw new RestoreError(

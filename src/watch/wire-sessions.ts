@@ -6,7 +6,7 @@ import { recordSentAt } from '../gateway/record-sent.js';
 import { requestHistory } from '../gateway/request-history.js';
 import { HarnessSession } from '../harness/harness-session.js';
 import { ownId } from '../host/own-id.js';
-import { filesystemId } from '../objects/ids.js';
+import { filesystemId, NO_FILESYSTEM } from '../objects/ids.js';
 import { counted } from '../values/counted.js';
 import type { WatchDatabase } from './watch-database.js';
 
@@ -72,7 +72,7 @@ export class WireSessions {
       dataDir: this.#dataDir,
       roots: [tmpdir()],
       cwd: '/',
-      filesystemId: filesystemId('wire-none'),
+      filesystemId: NO_FILESYSTEM,
       agentFilesystemId: filesystemId(`wire-${native}`.slice(0, 100)),
       track: false,
       journal: false,

@@ -6,7 +6,7 @@ import { guideOf, VERB_INPUT, VERBS } from '../../extensions/guide.js';
 import type { LoopContext } from '../../extensions/loop/loop-context.js';
 import { LoopSession } from '../../extensions/loop/loop-session.js';
 import { composed, HandedLists } from '../../extensions/sidecar/composed-list.js';
-import { filesystemId } from '../../objects/ids.js';
+import { NO_FILESYSTEM } from '../../objects/ids.js';
 import { RETENTION } from '../../session/retention.js';
 import { DEFAULT_POLICY, type StepPolicy } from '../../session/step-policy.js';
 import { defined } from '../../values/defined.js';
@@ -59,8 +59,6 @@ const VERB_CHARS = Object.entries(VERBS).reduce(
     sum + name.length + description.length + JSON.stringify(VERB_INPUT).length + AROUND_VERB,
   0,
 );
-/** A filesystem id that no recording has. It keeps the client from reading recorded paths. */
-const NO_FILESYSTEM = filesystemId('replay-none');
 /** Maximum number of steps and contexts that wait for the database. */
 const MOST_WAITING = 48;
 

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { ContextClient } from '../../client/session/context-client.js';
-import { filesystemId, type SessionId } from '../../objects/ids.js';
+import { NO_FILESYSTEM, type SessionId } from '../../objects/ids.js';
 import { DEFAULT_POLICY } from '../../session/step-policy.js';
 import { defined } from '../../values/defined.js';
 import { LossList } from '../recordings/import-counts.js';
@@ -59,9 +59,6 @@ export interface DeliveredReplay {
   readonly losses: LossList;
   readonly clock: ReplayClock;
 }
-
-/** A filesystem id that no recording has. It keeps the client from reading recorded paths. */
-const NO_FILESYSTEM = filesystemId('replay-none');
 
 /** Size of the client's text cache. A replay mostly reads active content and its newest writes. */
 const KEPT_UNITS = 4 * 1_048_576;

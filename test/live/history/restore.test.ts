@@ -5,11 +5,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { AllowedRoots } from '../../../src/filesystem/access/roots.js';
 import { acquireSessionLock } from '../../../src/journal/session-lock.js';
 import { hashText } from '../../../src/objects/hashes.js';
-import { canonicalPath, sessionId } from '../../../src/objects/ids.js';
+import { canonicalPath, filesystemId, sessionId } from '../../../src/objects/ids.js';
 import { keptReplacements, replaceKept, undoReplacements } from '../../../src/restore/kept-replacements.js';
 import { RestoreError } from '../../../src/restore/restore-error.js';
 import { writeCopies } from '../../../src/restore/write-copies.js';
 import { askHere } from '../../support/ask-here.js';
+import { openClient } from '../../support/context.js';
 import { suiteClientFolder, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 
@@ -133,6 +134,17 @@ describe('restoring from a moment', () => {
       expect(await readFile(file, 'utf8')).toBe('one\nshared\n');
     } finally {
       lock.release();
+    }
+    // A followed session has the root `/` on the filesystem of its transcript.
+    const recorded = await openClient(made.root, { agentFilesystemId: filesystemId(`fs-${name}-recorded`) });
+    const { id: followed } = await recorded.openSession({ id: `${name}-followed` });
+    await recorded.close();
+    const follower = await acquireSessionLock(suiteClientFolder(), followed, { what: 'a test' });
+    try {
+      await writeFile(file, 'three\nshared\n');
+      await json('--undo', (await json(`${name}-first@turn:1`, '--apply', '--in-place', ...flags())).undo);
+    } finally {
+      follower.release();
     }
     await writeFile(file, 'somebody went on');
     expect(await refused('--undo', undo)).toMatch(/a\.ts.* changed since/);
