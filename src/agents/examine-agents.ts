@@ -160,11 +160,11 @@ async function serverAnswers(value: unknown, at: Surroundings, cwd: string): Pro
 }
 
 const WORDS: Readonly<Record<Reach, string>> = {
-  connected: 'reaches us',
-  listed: 'lists us, and the server answers',
+  connected: 'reaches Palimpsest',
+  listed: 'lists Palimpsest, and the server answers',
   waits: 'waits for your consent',
-  failed: 'DOES NOT REACH US',
-  absent: 'DOES NOT KNOW US',
+  failed: 'DOES NOT REACH PALIMPSEST',
+  absent: 'DOES NOT KNOW PALIMPSEST',
 };
 
 /** Maximum characters to show of an agent's output or of a command. */
@@ -213,7 +213,7 @@ async function examineAgent(agent: Agent, examination: Examination): Promise<Exa
   const [entry] = entries;
   const here = entry === undefined ? undefined : await findAgent(agent, at);
   if (entry === undefined || here === undefined) {
-    const text = `${agent.title}: not set up; palimpsest setup ${agent.id} does it${unread}`;
+    const text = `${agent.title}: not set up; to set it up: palimpsest setup ${agent.id}${unread}`;
     return { agent: agent.id, version: undefined, isSetUp: false, files: [], reach: undefined, text, findings: broken };
   }
   const { version } = here;
@@ -238,9 +238,9 @@ async function examineAgent(agent: Agent, examination: Examination): Promise<Exa
       ? WORDS[checked.reach]
       : servers.length === 0
         ? hookAgent === undefined
-          ? 'its loop loads us'
-          : 'its hooks run us'
-        : `not asked, because your setup did not write this: palimpsest setup ${agent.id} --project`;
+          ? 'its loop loads Palimpsest'
+          : 'its hooks run Palimpsest'
+        : `not checked, because your setup did not write it; to set it up: palimpsest setup ${agent.id} --project`;
   return {
     agent: agent.id,
     version,

@@ -140,7 +140,9 @@ export async function planSetup(
   for (const name of await waysOf(agent, names, { wanted, dataDir })) {
     const way = agent.ways[name];
     if (way === undefined)
-      return { refused: `${agent.title} has no way ${name}. It has: ${Object.keys(agent.ways).join(', ')}.` };
+      return {
+        refused: `${agent.title} has no way called ${name}. Choose one of: ${Object.keys(agent.ways).join(', ')}.`,
+      };
     if (name === 'loop' && wanted.isDataNamed)
       return { refused: 'The loop takes its data folder from PALIMPSEST_DATA. Set that, and leave out --data.' };
     const edits = way.edits(wanted);

@@ -73,12 +73,12 @@ async function diffLines(
 /** Describes what a way records and what it does not. */
 function givesText({ ourTools, itsTools, steers }: Way['gives']): string {
   const parts = [
-    [ourTools, 'our tools'],
-    [itsTools, 'its own tools and prompts'],
+    [ourTools, "Palimpsest's tools"],
+    [itsTools, "the agent's own tools and prompts"],
   ] as const;
   const [yes, no] = [true, false].map((wanted) => parts.filter(([is]) => is === wanted).map(([, name]) => name));
   const recorded = [yes?.join(', '), ...(no ?? [])].join(', not ');
-  return `records ${recorded}; ${steers ? 'builds its requests' : 'leaves its requests unchanged'}`;
+  return `records ${recorded}; ${steers ? "builds the agent's requests" : "leaves the agent's requests unchanged"}`;
 }
 
 /** Describes an agent and each way into it. A `*` marks the chosen ways. */
@@ -255,7 +255,7 @@ async function undo(names: readonly string[], flags: SetupFlags): Promise<void> 
       (names.length === 0 || names.includes(agent)) && (flags.project !== true || scope === 'project'),
   );
   if (changes.length === 0)
-    return show([`${dataDir} has no record of such a setup. If another data folder has it, add --data FOLDER.`]);
+    return show([`${dataDir} has no record of a setup to undo. If another data folder has it, add --data FOLDER.`]);
   const planned: PlannedUndo[] = [];
   for (const change of [...changes].reverse()) {
     try {
@@ -322,8 +322,8 @@ export function setupCommand(packageFolder: string): Command {
       new Option(
         '--way <name>',
         'mcp offers tools to the agent; loop (pi, OpenCode) also records everything and builds its requests; hooks ' +
-          '(Claude Code, Codex, Gemini CLI) record everything and warn of changed files (default: the first that ' +
-          'setup lists, with hooks)',
+          '(Claude Code, Codex, Gemini CLI) record everything and warn of changed files (default: the first way ' +
+          'that setup lists, and hooks)',
       ).choices(['mcp', 'loop', 'hooks']),
     )
     .addOption(new Option('--yes', 'make the changes without asking'))

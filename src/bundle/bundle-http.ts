@@ -19,7 +19,7 @@ export const maskParameters = {
 export const BUNDLE_QUESTIONS = {
   bundle: plainQuestion({
     path: '/v1/sessions/{id}/bundle',
-    summary: 'A session as one file for other databases, as gzipped lines; after an error the connection breaks',
+    summary: 'A session as one gzipped file of lines, for other databases; an error ends the connection early',
     parameters: z.strictObject({
       id: sessionName.describe('The session, optionally followed by @MOMENT'),
       with_redacted: z

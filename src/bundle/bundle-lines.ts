@@ -20,7 +20,7 @@ const document = z.looseObject({ 'xt/id': z.string().min(1).max(2_000), type: z.
 /** The first line, which describes the bundle. */
 const header = z.strictObject({
   format: z.string().describe(`Always ${BUNDLE_FORMAT}`),
-  version: count.describe('Of the format'),
+  version: count.describe('Version of the format'),
   session: session.describe('The session in the bundle'),
   turn: count.describe('Last turn in the bundle'),
   step: count.describe('Last step in the bundle'),
@@ -40,27 +40,27 @@ export const redacted = z.strictObject({
     .describe(
       'Number of rules by origin: the session, texts and patterns of a file; known forms of secrets are always masked',
     ),
-  versions: count.describe('Of files, calls and prompts'),
+  versions: count.describe('Versions of files, calls and prompts with masked text'),
   steps: count,
   contexts: count.describe('Contexts rendered again from the masked content; each is marked'),
   records: count,
-  names: count.describe('Of files and calls'),
+  names: count.describe('Names of files and calls with masked text'),
 });
 
 const manifest = z.strictObject({
-  texts: count.describe('Parts of texts'),
+  texts: count.describe('Number of lines with texts'),
   documents: count,
   transactions: count,
   objects: z
     .strictObject({ file: count, toolcall: count, chat: count, system_prompt: count, session: count })
-    .describe('Versions, by type'),
+    .describe('Number of versions by type'),
   parts: z.strictObject({ step: count, snapshot: count, assembly: count, record: count }),
   redacted: redacted.optional().describe('Present if content was masked before the bundle was written'),
-  bytes: count.describe('Hash of all lines before this one, with their line endings'),
+  bytes: count.describe('Length of all lines before this one, with their line endings'),
   sha256: z
     .string()
     .regex(/^[0-9a-f]{64}$/)
-    .describe('Of those bytes'),
+    .describe('Hash of those bytes'),
 });
 
 /**
@@ -72,12 +72,12 @@ export const LINES = {
   bundle: z.strictObject({ bundle: header }).describe('The first line'),
   text: z
     .strictObject({ text: document })
-    .describe('A text, a chunk of one or a list of its chunks, under its own hash'),
+    .describe('A text, one of its chunks, or the list of its chunks; the id contains its hash'),
   transaction: z
     .strictObject({
       transaction: z.strictObject({
         number: count.describe('Counts from 1; contexts name it as their basis'),
-        tx: count.describe('The transaction in the database that wrote it first'),
+        tx: count.describe('Its number in the database that wrote it first'),
         time: time.describe('The transaction time in that database'),
       }),
     })

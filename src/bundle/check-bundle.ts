@@ -82,7 +82,7 @@ class BundleCheck {
     if ((line.kind === 'bundle') !== (number === 1))
       throw new BundleError(
         'malformed',
-        `line ${number} of the bundle is out of place: the header must be the first line, and only that one`,
+        `line ${number} of the bundle is out of place: the first line, and no other, must be the header`,
       );
     if (line.kind !== 'text') this.#texts.end();
     this.#take(line, read);
@@ -98,7 +98,9 @@ class BundleCheck {
     const { objects, parts } = manifest;
     for (const [type, count] of Object.entries({ ...objects, ...parts }))
       if (count !== (this.#counts.get(type) ?? 0))
-        throw altered(`it has ${this.#counts.get(type) ?? 0} of ${type}, but its manifest says ${count}`);
+        throw altered(
+          `it has ${this.#counts.get(type) ?? 0} documents of type ${type}, but its manifest says ${count}`,
+        );
     const said = [manifest.texts, manifest.documents, manifest.transactions, header.documents, header.transactions];
     const found = [
       this.#textCount,

@@ -60,8 +60,8 @@ export function requirePast(time: number, what: string, now: number): void {
   const said = Number.isNaN(when.getTime()) ? String(time) : when.toISOString();
   throw new BundleError(
     'future-time',
-    `${what} is dated ${said}, but this machine's clock says ${new Date(now).toISOString()}. Set the wrong ` +
-      'clock, or import the bundle after that time',
+    `${what} is dated ${said}, but this machine's clock says ${new Date(now).toISOString()}. ` +
+      'Correct the clock if it is wrong, or import the bundle after that time',
   );
 }
 
@@ -92,7 +92,7 @@ function checkCall(document: StoredDocument, { sessions }: DocumentScope): void 
   requireThat(isOfOwnChat, document, `it is a call of ${JSON.stringify(chat_ref)}, which is not a chat of the bundle`);
   const bare = id.replace(/~\d+$/, '');
   const isOwnId = !isReservedCallId(id) || own.some((session) => bare.endsWith(callSuffix(session)));
-  requireThat(isOwnId, document, "its id is that of another object or of another session's call");
+  requireThat(isOwnId, document, "its id belongs to another object or to another session's call");
 }
 
 /**
@@ -105,7 +105,7 @@ function checkHead(document: StoredDocument, scope: DocumentScope): void {
   requireShape(HEAD_SHAPES[type as ObjectType], document, document);
   if (type === 'session' || type === 'chat' || type === 'system_prompt') {
     const session = sessionIn(String(document['xt/id']).slice(`${type}:`.length), document, scope);
-    requireThat(document['xt/id'] === `${type}:${session}`, document, 'its id is that of another object');
+    requireThat(document['xt/id'] === `${type}:${session}`, document, 'its id belongs to another object');
     if (type !== 'system_prompt') return;
   }
   // The id of a file is derived from its location, and is never the id of a call.
@@ -149,8 +149,12 @@ function checkStep(part: StoredDocument, scope: DocumentScope): void {
   const session = sessionIn(part.session_ref, part, scope);
   requirePast((part.body as unknown as Step).at, JSON.stringify(part['xt/id']), scope.now);
   const { seq } = fromStepPart(part, messagePartHash(part) === undefined ? undefined : '');
-  requireThat(Number.isSafeInteger(seq) && seq >= 1 && seq <= scope.step, part, `it is not a step up to ${scope.step}`);
-  requireThat(part['xt/id'] === stepId(session, seq), part, 'its id is that of another step');
+  requireThat(
+    Number.isSafeInteger(seq) && seq >= 1 && seq <= scope.step,
+    part,
+    `it is not one of the steps 1 to ${scope.step}`,
+  );
+  requireThat(part['xt/id'] === stepId(session, seq), part, 'its id belongs to another step');
 }
 
 function checkAssembly(part: StoredDocument, scope: DocumentScope): void {
@@ -158,7 +162,7 @@ function checkAssembly(part: StoredDocument, scope: DocumentScope): void {
   requireShape(BODY_SHAPES.assembly, part.body, part);
   const session = sessionIn(part.assembly_ref, part, scope);
   const proof = { session, step: Number(part.seq), ...(part.body as object) } as Parameters<typeof assemblyId>[0];
-  requireThat(part['xt/id'] === assemblyId(proof), part, 'it does not hold what its id says');
+  requireThat(part['xt/id'] === assemblyId(proof), part, 'its content does not match its id');
   const { basis, at } = proof;
   requirePast(at, JSON.stringify(part['xt/id']), scope.now);
   requireThat(
@@ -176,7 +180,7 @@ const CHECKS: Readonly<Record<string, (part: StoredDocument, scope: DocumentScop
     requireThat(
       part['xt/id'] === partId('snapshot', sessionIn(part.snapshot_ref, part, scope), seq),
       part,
-      'its id is that of another step',
+      'its id belongs to another step',
     );
   },
   assembly: checkAssembly,
@@ -188,7 +192,7 @@ const CHECKS: Readonly<Record<string, (part: StoredDocument, scope: DocumentScop
     requireThat(
       part['xt/id'] === recordId(record) && isDeepStrictEqual(part, { ...toRecordPart(record) }),
       part,
-      'it does not hold what its id says',
+      'its content does not match its id',
     );
   },
 };

@@ -57,16 +57,17 @@ function checkLineage({ sessions, steps, heads }: SaidOfSessions): void {
     const before = sessions[sessions.indexOf(owner as SessionId) - 1];
     if (parent?.session !== before)
       throw altered(
-        `${quoted(document)} continues ${parent?.session ?? 'no session'}, and the bundle says ${before ?? 'none'}`,
+        `${quoted(document)} continues ${parent?.session ?? 'no session'}, but the bundle lists ` +
+          `${before ?? 'no session'} before it`,
       );
     if (points.has(owner) && !isDeepStrictEqual(points.get(owner), parent))
-      throw altered(`${quoted(document)} was forked from another step than before`);
+      throw altered(`versions of ${quoted(document)} were forked from different steps`);
     points.set(owner, parent);
   }
   const firsts = sessions.map((session) => (points.get(session)?.seq ?? 0) + 1);
   const wrong = steps.find(({ session, seq }) => sessions[firsts.findLastIndex((first) => first <= seq)] !== session);
   if (wrong !== undefined)
-    throw altered(`step ${wrong.seq} belongs to ${wrong.session}, but its place belongs to another session`);
+    throw altered(`step ${wrong.seq} is of session ${wrong.session}, but by its number it belongs to another session`);
 }
 
 function checkHeads({ sessions, steps, heads }: SaidOfSessions): void {
@@ -77,7 +78,7 @@ function checkHeads({ sessions, steps, heads }: SaidOfSessions): void {
       for (const document of own.sort((a, b) => (marksOf(a).upto ?? 0) - (marksOf(b).upto ?? 0))) {
         const upto = marksOf(document).upto ?? 0;
         if (!isDeepStrictEqual({ ...made(fold.at(upto, document), hashes, marksOf(document)) }, { ...document }))
-          throw altered(`${quoted(document)} is not what its ${upto} steps make`);
+          throw altered(`${quoted(document)} differs from the state that its ${upto} steps give`);
       }
     }
 }
@@ -93,7 +94,7 @@ function checkSnapshots({ sessions, steps, snapshots }: SaidOfSessions): void {
     if (session === undefined) throw altered(`${quoted(document)} is of step ${seq}, which is missing`);
     const { sets } = fold.at(seq, document);
     if (!isDeepStrictEqual({ ...toSnapshotPart({ session, seq, sets, indexedBefore }) }, { ...document }))
-      throw altered(`${quoted(document)} is not what its ${seq} steps make`);
+      throw altered(`${quoted(document)} differs from the state that its ${seq} steps give`);
     indexedBefore = sets.index.length;
   }
 }

@@ -168,8 +168,8 @@ export async function collectSession(
   if (own.first > last + 1)
     throw new HistoryError(
       'not-yet',
-      `session ${session} begins after step ${own.first - 1}: up to step ${last} it is another session; export ` +
-        'that one',
+      `session ${session} begins after step ${own.first - 1}, and the steps up to ${last} belong to the session that ` +
+        'it was forked from; export that session',
     );
   const sessions = [...new Set([...segments.map((segment) => segment.session), session])];
   const heads = await present.heads(sessions.map(sessionObjectId));

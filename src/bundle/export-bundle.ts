@@ -254,7 +254,7 @@ async function exportedFrom({ present }: Timeline, session: SessionId, last: num
   throw new BundleError(
     'two-lines',
     `session ${session} was imported up to step ${brought} with file versions that differ from this database. ` +
-      `It continued with the versions here, but a bundle has only one line of versions for a file. ` +
+      `Its later steps use the versions of this database, and a bundle cannot hold both. ` +
       `Export the imported part: --as-of step:${brought}`,
   );
 }

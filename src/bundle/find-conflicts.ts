@@ -184,8 +184,8 @@ export async function compareWithDatabase(
   );
   if (other !== undefined)
     throw conflict(
-      `the database holds another ${other.type} ${JSON.stringify(other.id)} than the bundle. Import the bundle with ` +
-        '--data into another data folder',
+      `the ${other.type} ${JSON.stringify(other.id)} of the database differs from that of the bundle. Import the ` +
+        'bundle with --data into another data folder',
     );
   const isResumed = written.size > 0;
   if (!isResumed) await checkKnown(bundle, { held, missing, documents });
@@ -194,8 +194,8 @@ export async function compareWithDatabase(
       isResumed || held.newSessions.includes(session) ? undefined : missing.find(({ id }) => belongsTo(id, session));
     if (lacking !== undefined)
       throw conflict(
-        `the database holds another session ${session} than the bundle: ${JSON.stringify(lacking.id)} differs or ` +
-          'is missing. Import it with --data into another data folder',
+        `session ${session} of the database differs from that of the bundle: ${JSON.stringify(lacking.id)} differs ` +
+          'or is missing. Import the bundle with --data into another data folder',
       );
   }
   return held;

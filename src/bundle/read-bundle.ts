@@ -66,8 +66,8 @@ function checkFormat(value: unknown): void {
   if (version > BUNDLE_VERSION)
     throw new BundleError(
       'newer-version',
-      `the bundle has version ${version} of its format, but this Palimpsest reads up to ${BUNDLE_VERSION}: use a ` +
-        'later one',
+      `the bundle has version ${version} of its format, but this version of Palimpsest reads up to ` +
+        `${BUNDLE_VERSION}: use a later version`,
     );
 }
 

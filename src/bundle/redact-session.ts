@@ -82,8 +82,8 @@ function requirePlain(mask: ValueMask, session: string): void {
   if (shown === session) return;
   throw new BundleError(
     'redacted',
-    `the session name ${shown} contains text to hide, and its documents are found by that name. ` +
-      'Remove the rule for it',
+    `the session name ${shown} contains text to hide, but the ids of its documents contain that name. ` +
+      'Remove the rule for that text',
   );
 }
 

@@ -123,7 +123,7 @@ async function* stagedLines(store: ObjectStore, staged: readonly Sha256[]): Asyn
   for (const hash of staged) {
     const text = (await (await store.latest()).texts([hash])).get(hash);
     if (text === undefined)
-      throw new StoreError('missing-part', `what an import has put away under ${hash} is not in the database`);
+      throw new StoreError('missing-part', `the stored lines ${hash} of an unfinished import are not in the database`);
     yield* (await unpacked(Buffer.from(text, 'base64'))).toString().trimEnd().split('\n');
   }
 }
@@ -162,5 +162,5 @@ export async function stagedHeader(store: ObjectStore, staged: readonly Sha256[]
     const line = JSON.parse(text) as StagedLine;
     if ('bundle' in line) return line.bundle;
   }
-  throw new StoreError('corrupt-part', 'what an import has put away does not begin as a bundle');
+  throw new StoreError('corrupt-part', 'the stored lines of an unfinished import do not begin with a header');
 }

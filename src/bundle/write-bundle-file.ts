@@ -44,7 +44,7 @@ export async function writeBundleFile(
     const code = systemCode(error);
     if (code === undefined) throw error;
     if (code === 'EEXIST')
-      throw new BundleError('file-exists', `${path} is there already, and nothing is written over: name another file`, {
+      throw new BundleError('file-exists', `${path} exists and is not overwritten: name another file`, {
         cause: error,
       });
     throw new BundleError('unusable-file', `${path} cannot be written: ${messageOf(error)}`, { cause: error });

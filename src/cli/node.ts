@@ -154,7 +154,7 @@ async function checkpoint(place: string, flags: NodeFlags): Promise<void> {
   if (flags.json) return printJson(done);
   const { path, files, txTime } = done.checkpoint;
   const size = files.reduce((sum, file) => sum + file.size, 0);
-  const what = done.written ? 'written' : 'new enough, so none was written';
+  const what = done.written ? 'written' : 'recent enough, so no new one was written';
   const lines = [
     `${path}: ${what}; transactions up to ${txTime}, ${files.length} files of ${size} bytes`,
     ...done.removed.map((old) => `${old}: removed`),

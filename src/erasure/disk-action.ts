@@ -42,14 +42,14 @@ const ERASED_AGES = [365, 90, 30] as const;
 
 const KIND_NAMES: Readonly<Record<string, string>> = {
   chunk: 'long texts: files, outputs, messages',
-  chunks: 'lists of parts of texts',
+  chunks: 'lists of chunks of long texts',
   step: 'steps and messages',
   steps: 'pages of steps',
   toolcall: 'calls',
   file: 'versions of files',
   assembly: 'records of contexts',
   record: 'records of harnesses',
-  snapshot: 'sets at steps',
+  snapshot: 'active and pinned sets at a step',
 };
 
 /**

@@ -47,7 +47,7 @@ const USES: readonly (Omit<DiskPlace, 'paths' | 'bytes'> & { readonly entries: r
     bound: 'a line for each call of a replayed session',
     frees: 'remove the files; an interrupted replay then starts again',
   },
-  { name: 'checkpoint', entries: ['checkpoint'], bound: 'one, of links to files of the index' },
+  { name: 'checkpoint', entries: ['checkpoint'], bound: 'one checkpoint, of links to files of the index' },
 ];
 
 const namesIn = (folder: string): Promise<readonly string[]> => readdir(folder).catch((): string[] => []);

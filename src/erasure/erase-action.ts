@@ -109,7 +109,7 @@ async function markedOf(store: ObjectStore, plan: ErasurePlan): Promise<PendingO
     if (holdsText(marked, forms))
       throw new ErasureError(
         'wrong-kind',
-        `the path or name of ${document['xt/id']} has the text and cannot be changed: erase its sessions. ` +
+        `the path or name of ${document['xt/id']} contains the text and cannot be changed: erase its sessions. ` +
           'Nothing was erased',
       );
     return { document: marked, validTime: validTime.getTime() };
@@ -170,14 +170,15 @@ async function applyPlan({ settings, selection, flags, forgetters }: Asked): Pro
   if (text === undefined)
     throw new ErasureError(
       'no-plan',
-      'there is no plan for this erasure yet: first run the same command with --plan instead of --apply',
+      'there is no plan for this erasure yet: first run this command with --plan instead of --apply',
     );
   const extent = readExtent(text, path);
   if ((await readSharedLog(dataDir)) !== undefined)
     throw new ErasureError(
       'not-here',
-      'several nodes share the log of this data folder, and XTDB would destroy equal documents that are recorded ' +
-        'after an eviction: nothing was erased. Export what stays into a data folder of its own',
+      'other nodes share the log of this data folder. There, XTDB would also remove documents that are written later ' +
+        'with the same content as an erased one. Nothing was erased. Export the sessions to keep, and import them ' +
+        'into a new data folder',
     );
   await refuseImports(dataDir);
   await settleJournals(settings);
@@ -192,7 +193,10 @@ async function applyPlan({ settings, selection, flags, forgetters }: Asked): Pro
     const plan = await planFor(open, { settings, selection, shared: flags.shared === true });
     requireWithin(plan, extent);
     if (plan.texts.some((one) => reason.includes(one)))
-      throw new ErasureError('usage', 'the reason contains the text to erase, but a reason is kept: give another one');
+      throw new ErasureError(
+        'usage',
+        'the reason contains the text to erase, and tombstones keep the reason: give another',
+      );
     pending = await givenOrder(open, { plan, reason });
     await recordOrder(dataDir, pending);
   } catch (error) {

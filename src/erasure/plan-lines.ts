@@ -42,7 +42,7 @@ function elsewhere({ copies, profile }: Elsewhere): readonly string[] {
     longer.length === 0
       ? []
       : ['Other hosts with a node of this log rewrite their own index with: palimpsest erase --sweep'];
-  return [...longer, ...others, ...copies.map((line) => `Also goes: ${line}`)];
+  return [...longer, ...others, ...copies.map((line) => `Also erased: ${line}`)];
 }
 
 function some(lines: readonly string[]): readonly string[] {

@@ -39,7 +39,7 @@ async function textsOfObject(store: ObjectStore, id: string): Promise<readonly s
   if (type !== 'file' && type !== 'toolcall')
     throw new ErasureError(
       'wrong-kind',
-      `${quoted(id)} is a ${String(type)}, which is a part of its session: erase that with --session`,
+      `${quoted(id)} is a ${String(type)}, which is a part of its session: erase the session with --session`,
     );
   const heads = (await snapshot.historyOfHeads(id)).flatMap(({ document, marks }) =>
     document === undefined ? [] : [{ document, marks }],
@@ -148,14 +148,14 @@ export async function planTexts({ log, store, selection, shared }: TextsInput): 
   if (places.length > FEW_DOCUMENTS && taken.length > places.length / 2)
     throw new ErasureError(
       'matches-all',
-      `${taken.length} of ${places.length} steps and objects hold the text: name a longer text, or erase sessions`,
+      `${taken.length} of ${places.length} steps and objects contain the text: name a longer text, or erase sessions`,
     );
   refuseArriving(inventory, new Set());
   const holder = holders.find(({ id }) => texts.some((text) => id.includes(text)));
   if (holder !== undefined)
     throw new ErasureError(
       'wrong-kind',
-      `the text is part of the name of an object of session ${holder.session ?? 'none'}: erase that session`,
+      `an id in session ${holder.session ?? 'none'} contains the text, and ids cannot change: erase that session`,
     );
   const erased = new Map([...holders, ...gone].map((one) => [one.id, one]));
   for (const page of pagesOver(inventory, taken)) erased.set(page.id, page);
@@ -172,7 +172,7 @@ export async function planTexts({ log, store, selection, shared }: TextsInput): 
         .map(({ session }) => session)
         .slice(0, 5)
         .join(', ')}), and ` +
-        'each loses the proof of its contexts from there on: repeat the order with --shared to allow that',
+        'each would lose the proof of its contexts from that step on. To allow this, repeat the command with --shared',
     );
   return {
     txId: inventory.txId,

@@ -104,7 +104,7 @@ export function requireWithin(plan: ErasurePlan, extent: PlannedExtent): void {
   const what = more.length > 0 ? `${more.length} more documents, such as ${more[0]}` : `session ${touched[0]?.session}`;
   throw new ErasureError(
     'beyond-plan',
-    `since the plan of transaction ${extent.txId} the order would reach ${what}: nothing was erased. ` +
-      'Look at a new plan with --plan, then apply that one',
+    `data was recorded after the plan of transaction ${extent.txId}, so the order would now also reach ${what}. ` +
+      'Nothing was erased. Run --plan again, then apply the new plan',
   );
 }

@@ -90,7 +90,7 @@ function parseRule(text: string): RetentionRule {
 }
 
 const ruleLine = ({ sessions, keepDays }: RetentionRule): string =>
-  `${sessions.padEnd(24)}  ${keepDays === null ? 'always' : `${keepDays} days after the last step`}`;
+  `${sessions.padEnd(24)}  ${keepDays === null ? 'kept always' : `${keepDays} days after the last step`}`;
 
 /** `palimpsest retain` */
 export async function retainAction(flags: RetainFlags): Promise<void> {

@@ -38,11 +38,9 @@ const isAway = (error: unknown): error is XtdbError => isOutage(error) && !(erro
 function whereNobodyAnswers(error: XtdbError, nodeUrl: string): XtdbError {
   const addresses = parseNodeUrls(nodeUrl).map(describeAddress).join(', ');
   const next =
-    `XTDB_URL names ${addresses}, but none answers: start a node there or correct the address; ` +
-    'palimpsest doctor shows ' +
-    'the state of each. Until then, new unnamed sessions work from the journal; named sessions wait, because their ' +
-    'past ' +
-    'must be read';
+    `XTDB_URL names ${addresses}, but none answers: start a node there or correct the address; palimpsest doctor ` +
+    'shows the state of each. Until then, new sessions without a name are kept in the journal. Named sessions ' +
+    'wait, because their past must be read';
   return new XtdbError(error.code, `${error.message} ${next}.`, { cause: error.cause });
 }
 

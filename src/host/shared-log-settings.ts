@@ -70,7 +70,8 @@ function replicationOf(text: string): number {
   const count = Number(text);
   if (/^\d+$/.test(text) && count >= 1 && count <= 32_767) return count;
   throw new Error(
-    `The replication of a topic must be a whole number from 1, not ${JSON.stringify(text)} (PALIMPSEST_REPLICATION).`,
+    `The replication of a topic must be a whole number from 1 to 32767, not ${JSON.stringify(text)} ` +
+      '(PALIMPSEST_REPLICATION).',
   );
 }
 

@@ -42,7 +42,7 @@ export function exportSettings(env: Environment): ExportSettings {
     if (exporter === 'none' || (exporter === undefined && !isNamed)) return false;
     const protocol = variable(env, names.protocol) ?? variable(env, 'OTEL_EXPORTER_OTLP_PROTOCOL') ?? 'http/protobuf';
     if (exporter !== undefined && exporter !== 'otlp')
-      notices.push(`${names.variable}=${exporter} is not offered: no ${signal} are exported; set it to otlp or none`);
+      notices.push(`${names.variable}=${exporter} is not supported: no ${signal} are exported; set it to otlp or none`);
     else if (protocol !== 'http/protobuf')
       notices.push(
         `the OTLP protocol ${protocol} is not supported, so no ${signal} are exported; set ` +

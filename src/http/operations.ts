@@ -43,7 +43,7 @@ export const OPERATIONS = {
   forkSession: operation({
     method: 'POST',
     path: '/v1/sessions/{id}/fork',
-    summary: 'Create a session that starts from this one at a moment; it is not left open',
+    summary: 'Create a session that starts from this one at a moment; the new session is not open',
     request: 'Fork',
     example: { at: 'turn:7', id: 'other-way' },
     answer: 'Forked',

@@ -59,9 +59,9 @@ export function refusal(
     return { status: 403, message: 'Forbidden: the Host header must name 127.0.0.1 or localhost' };
   const { origin } = headers;
   if (origin !== undefined && !LOOPBACK.has(hostnameOf(origin) ?? ''))
-    return { status: 403, message: 'Forbidden: this Origin is not allowed' };
+    return { status: 403, message: 'Forbidden: the Origin header must name 127.0.0.1 or localhost' };
   if (isUnasked({ headers, method }))
-    return { status: 403, message: 'Forbidden: a page of another origin may post application/json alone' };
+    return { status: 403, message: 'Forbidden: a page of another origin may post only application/json' };
   if (token === undefined) return undefined;
   const given = bearerOf(headers);
   if (given === undefined || !sameSecret(given, token))
@@ -149,7 +149,7 @@ export function readInput<S extends z.ZodType>(schema: S, input: unknown, kind: 
 export function readParameters<S extends z.ZodType>(schema: S, query: URLSearchParams): z.output<S> {
   const given = new Map<string, string>();
   for (const [name, value] of query) {
-    if (given.has(name)) throw new ApiError('invalid-request', `the parameter ${name.slice(0, 200)} stands twice`);
+    if (given.has(name)) throw new ApiError('invalid-request', `the parameter ${name.slice(0, 200)} is given twice`);
     given.set(name, value);
   }
   return readInput(schema, Object.fromEntries(given), 'parameter');

@@ -82,8 +82,7 @@ export class ReviewAccess implements PastAccess {
     throw new ApiError(
       'forbidden',
       'a query sees the sessions of all folders, but this server does not share them; start it with ' +
-        '--share-sessions, or ' +
-        'run palimpsest query',
+        '--share-sessions, or run palimpsest query',
     );
   }
 }

@@ -180,8 +180,7 @@ function requireDeliverable({ folder, journals, sessions, deliversTo }: Adoption
     throw new AdoptionError(
       'other-database',
       `the steps of ${unknown.join(', ')} follow steps that ${deliversTo} does not have: the journals of ` +
-        `${folder} belong ` +
-        'to another database',
+        `${folder} belong to another database. Name that database with --data or XTDB_URL`,
     );
 }
 

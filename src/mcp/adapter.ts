@@ -91,8 +91,8 @@ function withinLine(result: CallToolResult, name: string): CallToolResult {
   const bytes = Buffer.byteLength(JSON.stringify(result));
   if (bytes <= LONGEST_RESULT_BYTES) return result;
   return failedCall(
-    `Error: the answer of ${name} takes ${bytes} bytes on the wire; ` +
-      `the most is ${LONGEST_RESULT_BYTES}.\nAsk for less of it with limit.`,
+    `Error: the answer of ${name} has ${bytes} bytes, and the limit is ${LONGEST_RESULT_BYTES}.\n` +
+      'Ask for less of it with limit.',
   );
 }
 
@@ -181,7 +181,7 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
         log.error({ err: error, tool: params.name }, 'a call failed inside');
         tell({ 'error.type': 'inside' });
         return failedCall(
-          `Error: ${params.name} failed inside: ` +
+          `Error: ${params.name} failed with an internal error: ` +
             `${error instanceof Error ? error.message.slice(0, 500) : 'unknown failure'}`,
         );
       }

@@ -115,8 +115,8 @@ export class BucketStore implements CheckpointStore {
     await this.#delete(path);
     throw new CheckpointError(
       'unfit',
-      `${this.address} is in a store that ignores If-None-Match, so its hosts could not elect a writer. ` +
-        'Use a store that does, or a folder.',
+      `The store of ${this.address} ignores If-None-Match, so hosts could not agree on one writer. ` +
+        'Use a store that supports it, or a folder.',
     );
   }
 
@@ -127,7 +127,10 @@ export class BucketStore implements CheckpointStore {
     const [now, then] = [answer.header('date'), answer.header('last-modified')].map((text) => Date.parse(text ?? ''));
     const age = (now ?? Number.NaN) - (then ?? Number.NaN);
     if (Number.isNaN(age))
-      throw new CheckpointError('io', `${this.addressOf(path)} came without Date and Last-Modified`);
+      throw new CheckpointError(
+        'io',
+        `the answer for ${this.addressOf(path)} lacks Date or Last-Modified, so its age is unknown`,
+      );
     return age;
   }
 

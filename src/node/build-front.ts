@@ -209,7 +209,7 @@ function buildFailure(what: string, output: string): NodeError {
   if (/No space left on device/.test(output)) {
     return new NodeError(
       'no-space',
-      `There is no space left for ${what}:\n${text}\nFree about 200 MB in the cache folder's disk, then try again.`,
+      `There is no space left for ${what}:\n${text}\nFree about 200 MB on the cache folder's disk, then try again.`,
     );
   }
   return new NodeError('build-failed', `Building the node failed at ${what}. Java said last:\n${text}`);

@@ -110,7 +110,7 @@ export function writeTrouble(status: NodeStatusReport): string | undefined {
   if (!hasFailedWrites(status))
     return status.isDiskFull ? `ITS DISK IS FULL. ${room}, or it will accept no more writes` : undefined;
   const why = status.running && status.ingesterError !== null ? ` (${status.ingesterError})` : '';
-  const failed = status.running && status.ingesterFailed ? `HAS STOPPED INDEXING${why}` : 'TAKES NO MORE WRITES';
+  const failed = status.running && status.ingesterFailed ? `HAS STOPPED INDEXING${why}` : 'ACCEPTS NO MORE WRITES';
   if (status.running && !(status.supervised && status.profile !== 'memory'))
     return `${failed}: stop it, then start it (palimpsest node stop, palimpsest node start)`;
   return status.isDiskFull
@@ -127,8 +127,8 @@ export function logText(status: NodeStatusReport): string | undefined {
   if (status.log === null) return status.sharedLog;
   if (!status.log.reachable)
     return (
-      `${status.sharedLog}: CANNOT BE REACHED; the node answers from its own index and accepts no writes until it ` +
-      'can be'
+      `${status.sharedLog}: CANNOT BE REACHED; until it answers, the node answers from its own index and accepts no ` +
+      'writes'
     );
   const behind = (status.log.submitted ?? -1) - (status.log.completed ?? -1);
   return (

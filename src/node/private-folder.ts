@@ -130,9 +130,9 @@ export async function makePrivate(dir: string): Promise<void> {
     if (other !== undefined && !isKnown) {
       throw new NodeError(
         'data-unwritable',
-        `The data folder ${dir} is open to other users and holds other things (${JSON.stringify(other)}), so it ` +
-          'is not closed to them unasked. Name a folder of its own with --data or PALIMPSEST_DATA, or close ' +
-          'this one: chmod 700.',
+        `The data folder ${dir} is open to other users and has other content (${JSON.stringify(other)}), so ` +
+          'Palimpsest does not change its mode. Name a folder for Palimpsest only with --data or PALIMPSEST_DATA, ' +
+          `or close this one: chmod 700 ${dir}`,
       );
     }
     await chmod(dir, 0o700);

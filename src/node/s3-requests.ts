@@ -69,7 +69,7 @@ export class S3Requests {
       throw new CheckpointError(
         'io',
         `s3://${bucket} cannot be used: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not both set. ` +
-          'Of a profile or a role they are given by: aws configure export-credentials --format env',
+          'To print them for a profile or role: aws configure export-credentials --format env',
       );
     }
     const endpoint = said('AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL');
@@ -136,7 +136,7 @@ export class S3Requests {
     const header = (name: string): string | undefined => [answer.headers[name]].flat()[0];
     const text = (): Promise<string> =>
       answer.body.text().catch((error: unknown) => {
-        throw new CheckpointError('io', `an answer of ${signed.url.host} broke off: ${messageOf(error)}`, {
+        throw new CheckpointError('io', `an answer of ${signed.url.host} ended early: ${messageOf(error)}`, {
           cause: error,
         });
       });
@@ -152,10 +152,9 @@ function refusal(what: string, { status, header }: S3Answer, text: string): Chec
     status === 301 || code === 'AuthorizationHeaderMalformed'
       ? ` Set AWS_REGION to the region of the bucket${region === undefined ? '' : `, ${region}`}.`
       : status === 401 || status === 403
-        ? ' Look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, and at what they may do in ' +
-          'this bucket.'
+        ? ' Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, and their rights in this bucket.'
         : status === 404
-          ? ' Make the bucket, or correct its name.'
+          ? ' Create the bucket, or correct its name.'
           : '';
   return new CheckpointError('io', `${what} was answered with ${why}.${next}`);
 }

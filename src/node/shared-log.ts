@@ -148,8 +148,8 @@ export async function chooseLog(
   if ((await namesIn(folder.dir)).includes('golden')) {
     throw new NodeError(
       'profile-mismatch',
-      `${folder.dir} holds a database of its own (profile rocksdb), which ${describeSharedLog(log)} knows ` +
-        'nothing of. Name another folder with --data.',
+      `${folder.dir} holds a database of its own (profile rocksdb), which is not part of ` +
+        `${describeSharedLog(log)}. Name another folder with --data.`,
     );
   }
   return { profile, log };

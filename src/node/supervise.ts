@@ -64,13 +64,13 @@ const FAILURES = {
   },
   'log-unfit': {
     code: 'log-unfit',
-    nextStep: 'docs/operations.md lists the requirements. Change that, then start the node again.',
+    nextStep: 'Meet the requirements in docs/operations.md, then start the node again.',
   },
   'log-mismatch': {
     code: 'log-mismatch',
     nextStep:
       'Name the log that this data folder was used with, or another folder with --data. ' +
-      'If the log was set back on purpose, remove the folder `index` in it; the node rebuilds it from the log.',
+      'If the log was reset on purpose, remove the folder `index` in it; the node rebuilds it from the log.',
   },
   'no-space': { code: 'no-space', nextStep: 'Free some space on that disk, then start the node again.' },
   'bind-failed': {
@@ -324,7 +324,7 @@ class Supervision {
         return this.#leave();
       }
       if (wasEverReady && verdict.kind === 'failed' && outlastsFailure(verdict.error.code, plan.profile)) {
-        this.#say(`${verdict.error.message} It is tried again`);
+        this.#say(`${verdict.error.message} The supervisor tries again`);
         await this.#restarting(frontExit);
         await delay(restartDelayMs(crashes), undefined, { signal: stop }).catch(() => undefined);
         if (stop.aborted) return this.#leave();

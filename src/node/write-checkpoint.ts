@@ -64,7 +64,8 @@ async function whileElected<T>(store: CheckpointStore, work: () => Promise<T>): 
     else if (text !== undefined)
       throw new CheckpointError(
         'busy',
-        `process ${claim?.pid ?? '?'} of ${claim?.host ?? 'another host'} writes a checkpoint into ${store.address}`,
+        `process ${claim?.pid ?? '?'} of ${claim?.host ?? 'another host'} is writing a checkpoint into ` +
+          `${store.address}; try again later`,
       );
   }
   try {
@@ -104,7 +105,7 @@ async function take(data: DataFolder, store: CheckpointStore): Promise<FoundChec
   if (made.log === null)
     throw new CheckpointError(
       'unfit',
-      `the node of ${data.dir} shares its log with no other: back the whole data folder up instead`,
+      `checkpoints need a shared log, and the node of ${data.dir} has none: back up the whole data folder instead`,
     );
   const ready = join(data.dir, 'checkpoint');
   const { txId, txTime, log, indexVersion } = made;
@@ -127,7 +128,7 @@ async function take(data: DataFolder, store: CheckpointStore): Promise<FoundChec
       return manifestText(manifest);
     });
     if (manifest === undefined)
-      throw new CheckpointError('io', `${store.address} took a checkpoint without its manifest`);
+      throw new CheckpointError('io', `${store.address} stored a checkpoint without its manifest`);
     return { ...manifest, path: store.addressOf(name), name };
   } finally {
     await rm(ready, { recursive: true, force: true });
@@ -154,7 +155,8 @@ export async function writeCheckpoint({
   if (log === undefined)
     throw new CheckpointError(
       'unfit',
-      `the node of ${data.dir} shares its log with no other, or does not answer: see palimpsest node status`,
+      `checkpoints need a shared log, and the node of ${data.dir} has none or does not answer: see palimpsest node ` +
+        'status',
     );
   try {
     return await whileElected(store, async () => {

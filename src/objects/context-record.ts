@@ -222,7 +222,7 @@ function refused(kind: string, issues: z.ZodError['issues'], inside: readonly st
   const path = [...inside, ...(issue?.path ?? [])].map(String).join('.');
   return new DocumentError(
     'invalid-value',
-    `a record of kind ${quoted(kind)} is not valid at ${path || 'its top'}: ${issue?.message ?? 'unknown'}`,
+    `a record of kind ${quoted(kind)} is not valid at ${path || 'its top level'}: ${issue?.message ?? 'unknown'}`,
   );
 }
 

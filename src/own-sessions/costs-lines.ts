@@ -96,8 +96,8 @@ function useLines(use: ContextUse, shown: Shown): readonly string[] {
     .sort(([, a], [, b]) => b.unused - a.unused)
     .slice(0, SHOWN_TOOLS);
   const head =
-    `Never used: ${percent(use.unused, use.tokens)} of tool results once, ` +
-    `${percent(use.sentUnused, use.sent)} as sent again with each call`;
+    `Never used: ${percent(use.unused, use.tokens)} of tool results if each counts once, ` +
+    `${percent(use.sentUnused, use.sent)} if it counts in each call that sent it`;
   return [
     '',
     ...wrapped(head, shown.width).map(shown.colours.bold),

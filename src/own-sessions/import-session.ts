@@ -128,6 +128,7 @@ export async function importSession(chosen: RecordedFile, into: ImportInto): Pro
   }
   throw new ReplayError(
     'other-session',
-    `${chosen.path} has changed ${MOST_ANEW} times since its first import: open it with another --data`,
+    `${chosen.path} has changed ${MOST_ANEW} times since its first import, the maximum for one data folder: name ` +
+      'another one with --data',
   );
 }

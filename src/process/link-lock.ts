@@ -9,7 +9,7 @@ import { systemCode } from './system-error.js';
 import { hasNoLinks } from './take-free-name.js';
 
 const occupied = (path: string): LockError =>
-  new LockError('occupied', `${path} has the name of a lock but is not one. Remove it.`);
+  new LockError('occupied', `${path} has the name of a lock but is not a lock. Remove it.`);
 
 /** Stores the owner of a lock as a link's target or as a file's content. */
 export interface LinkKind {

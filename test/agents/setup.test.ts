@@ -151,19 +151,19 @@ describe('palimpsest setup --yes, alone', () => {
     expect(Object.keys(server?.tools ?? {})).toEqual(expect.arrayContaining(['read', 'write', 'edit', 'context']));
   });
 
-  test('makes doctor report for each agent, in one line, that it reaches us', async () => {
+  test('makes doctor report for each agent, in one line, that it reaches Palimpsest', async () => {
     const { stdout } = await palimpsest('doctor').catch((error: { stdout: string }) => error);
     const lines = stdout.split('\n').filter((line) => line.startsWith('agent '));
     expect(lines).toHaveLength(NAMES.length);
     for (const line of lines) {
       expect(line).toMatch(
-        / \d+\.\d+\.\d+: set up in \S+(?:, \S+)*; (?:reaches us|lists us, and the server answers); /,
+        / \d+\.\d+\.\d+: set up in \S+(?:, \S+)*; (?:reaches Palimpsest|lists Palimpsest, and the server answers); /,
       );
       expect(line).toContain('recording works');
     }
   });
 
-  test('is undone: no agent lists us, and comments and values are as before', async () => {
+  test('is undone: no agent lists Palimpsest, and comments and values are as before', async () => {
     await palimpsest('setup', '--undo', '--yes');
     for (const name of NAMES) {
       const program = programs.get(name) as string;

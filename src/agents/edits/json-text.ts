@@ -174,7 +174,7 @@ export function nodeAt(text: string, root: Node, path: readonly string[]): Node 
     if (named.length > 1)
       throw new SettingsError(
         'unfit',
-        `line ${lineOf(text, named[1]?.offset ?? 0)}: ${JSON.stringify(path[depth])} is there a second time`,
+        `line ${lineOf(text, named[1]?.offset ?? 0)}: ${JSON.stringify(path[depth])} occurs a second time`,
       );
   }
   return findNodeAtLocation(root, [...path]);

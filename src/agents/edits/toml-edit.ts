@@ -117,7 +117,7 @@ function firstFit(candidates: readonly (() => string)[], wanted: Table, path: re
     const text = candidate();
     if (isSame(text, wanted, path[0] ?? '')) return text;
   }
-  throw new SettingsError('unfit', `${path.join('.')} is spelled in a way that this program cannot change safely`);
+  throw new SettingsError('unfit', `${path.join('.')} is written in a form that palimpsest setup cannot change safely`);
 }
 
 function removed(text: string, path: readonly string[]): string {

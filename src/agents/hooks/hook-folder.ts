@@ -35,7 +35,8 @@ export async function makeHookFolder(dataDir: string): Promise<void> {
  * @throws {Error} if a word has a line break
  */
 export async function writeStart(dataDir: string, words: readonly string[]): Promise<void> {
-  if (words.some((word) => word.includes('\n'))) throw new Error(`A path has a line break: ${JSON.stringify(words)}`);
+  if (words.some((word) => word.includes('\n')))
+    throw new Error(`Hooks cannot use a path with a line break: ${JSON.stringify(words)}. Rename that folder.`);
   await makeHookFolder(dataDir);
   await replaceFile(startFile(dataDir), words.map((word) => `${word}\n`).join(''));
 }

@@ -27,7 +27,7 @@ export const PI: Agent = {
     },
     mcp: {
       gives: SERVER_GIVES,
-      note: 'pi does not ask before a tool of a server, so this server only reads (--read-only).',
+      note: "pi calls a server's tools without asking, so this server only reads (--read-only).",
       edits: (wanted) => {
         const { command, args } = wanted.server();
         return [

@@ -118,9 +118,10 @@ export async function settleJournals(settings: Settings): Promise<JournalNotes> 
     notes: [
       ...notes,
       ...waiting.map(waitingNote),
-      ...broken.map(({ owner }) => `the journal ${owner} is damaged and acknowledged steps may be lost; ${look}`),
+      ...broken.map(({ owner }) => `the journal ${owner} is damaged, so acknowledged steps may be lost; ${look}`),
       ...aside.map(
-        ({ path }) => `${path} was damaged before it was fully delivered and acknowledged steps may be lost; ${look}`,
+        ({ path }) =>
+          `${path} was damaged before its delivery was complete, so acknowledged steps may be lost; ${look}`,
       ),
     ],
     isWhole: broken.length + aside.length === 0,

@@ -328,7 +328,7 @@ export class ContextClient {
     const { waiting, outage } = this.#environment.outbox.status;
     return new SessionError(
       'node-unavailable',
-      `${waiting} acknowledged steps are not in the database yet, so its history is not complete; ` +
+      `${waiting} acknowledged steps are not in the database yet, so the recorded history is not complete; ` +
         'run palimpsest doctor, then ask again',
       defined({ cause: outage }),
     );

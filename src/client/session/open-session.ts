@@ -206,11 +206,10 @@ async function requireClosedElsewhere(
   if (isUnopened || (isSettled && (await snapshot.step(state.id, state.seq))?.opens === undefined)) return;
   throw new SessionError(
     'lease-held',
-    `session ${state.id} was opened on another host, ` +
-      `with files of the filesystem ${[...others].join(', ')}, ` +
-      "and is not recorded as closed there: a person's change would end it for its agent. " +
-      'Make the change there, or close it there first; if that host no longer exists, ' +
-      'open it once with an agent here and close it',
+    `session ${state.id} was opened on another host, with files of the filesystem ${[...others].join(', ')}, and is ` +
+      'not recorded as closed. A change from here would end the session for its agent there. Make the change on that ' +
+      'host, or close the session there first. If that host no longer exists, open the session once with an agent ' +
+      'here, and close it',
   );
 }
 
@@ -226,7 +225,7 @@ async function newestFor(store: ObjectStore, id: SessionId): Promise<StoreSnapsh
     const why =
       `session ${id} cannot be opened until the database returns its state: ` +
       `${error.message} Run palimpsest doctor to see why; ` +
-      'a session without a given id can begin without the database.';
+      'a new session without a given id can begin without the database.';
     throw new XtdbError(error.code, why, { cause: error, ...defined({ status: error.status }) });
   }
 }

@@ -89,7 +89,7 @@ export function bundleFindings(bundle: Bundle): readonly string[] {
       const [issue] = read.error?.issues ?? [];
       if (issue !== undefined)
         findings.push(
-          `${shape} ${name} is not valid at ${issue.path.map(String).join('.') || 'its top'}: ${issue.message}`,
+          `${shape} ${name} is not valid at ${issue.path.map(String).join('.') || 'its top level'}: ${issue.message}`,
         );
     }
   }

@@ -35,7 +35,7 @@ function readCheckpoint(value: unknown): Checkpoint {
     const [issue] = read.error.issues;
     throw new TyrumError(
       'checkpoint-refused',
-      `it is not valid at ${issue?.path.join('.') || 'its top'}: ${issue?.message ?? 'unknown'}`,
+      `it is not valid at ${issue?.path.join('.') || 'its top level'}: ${issue?.message ?? 'unknown'}`,
     );
   }
   for (const field of ['goal', 'handoff_md'] as const)

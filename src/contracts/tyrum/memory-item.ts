@@ -134,7 +134,7 @@ export function memoryItem(
     const [issue] = read.error.issues;
     throw new TyrumError(
       'invalid-memory',
-      `the item to remember is not valid at ${issue?.path.join('.') || 'its top'}: ${issue?.message ?? 'unknown'}`,
+      `the memory item is not valid at ${issue?.path.join('.') || 'its top level'}: ${issue?.message ?? 'unknown'}`,
     );
   }
   const draft = withoutSecretsOf(read.data);

@@ -192,7 +192,7 @@ export function withRepeats(
     if (typeof text === 'string') return text;
     const [place, more = ''] = text;
     const known = before[place];
-    if (known === undefined) throw new RangeError(`the answer before has no text ${place}`);
+    if (known === undefined) throw new RangeError(`the previous answer has no text ${place}`);
     return known + more;
   };
   const lengthen = ({ parts, ...message }: SentMessage): Message => ({

@@ -193,7 +193,10 @@ export class SidecarProcess {
     if (this.#child !== child) return;
     this.#child = undefined;
     const words = this.#lastWords.trim();
-    const error = new SidecarError('gone', `the sidecar is gone: ${why}${words === '' ? '' : `; it said: ${words}`}`);
+    const error = new SidecarError(
+      'gone',
+      `the sidecar is gone: ${why}${words === '' ? '' : `; its last output: ${words}`}`,
+    );
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
   }

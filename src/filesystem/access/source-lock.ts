@@ -71,7 +71,7 @@ export async function withSourceLock<T>(
     const message =
       error.code === 'held'
         ? `process ${holder ?? '?'} has been changing ${named(shown)} for ${LIMIT_MS / 1_000} s`
-        : `${named(shown)} cannot be changed: ${named(lock)} has the name of its lock but is not one`;
+        : `${named(shown)} cannot be changed: ${named(lock)} has the name of its lock but is not a lock; remove it`;
     throw new SourceError(error.code === 'held' ? 'busy' : 'io', message, { path: shown, cause: error });
   }
 }

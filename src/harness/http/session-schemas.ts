@@ -56,14 +56,13 @@ export const SESSION_REQUESTS = {
   ToolCalls: z.strictObject({ calls: z.array(toolCallReportSchema).min(1).max(1_000), turn }),
   Context: z
     .strictObject({
-      format: z.enum(['text', 'messages']).optional().describe('Default text; layout epoch has messages alone'),
+      format: z.enum(['text', 'messages']).optional().describe('Default: text; layout epoch supports only messages'),
       layout: z
         .enum(['ssot', 'epoch'])
         .optional()
         .describe(
-          'epoch: each request begins with the whole previous one; around the list if messages are a whole ' +
-            'history, else ' +
-            'with the recorded chat. Default ssot',
+          'epoch: each request begins with the whole previous one. It contains the given messages if they are a ' +
+            'whole history, otherwise the recorded chat. Default: ssot',
         ),
       model: z
         .string()
@@ -190,7 +189,7 @@ export const SESSION_ANSWERS = {
     messages: z
       .array(rendered)
       .optional()
-      .describe("With format messages; with list: what stands before the harness's own"),
+      .describe("With format messages; with list: the messages before the harness's own"),
     epoch: z
       .object({
         number: count.describe('From 1'),
@@ -201,13 +200,15 @@ export const SESSION_ANSWERS = {
       .describe('With layout epoch'),
     list: z
       .object({
-        from: count.describe('The first message of the request list that stays'),
-        inserts: z.array(z.object({ index: count.describe('The message directly before it'), message: rendered })),
+        from: count.describe('Index of the first message of the request list that stays'),
+        inserts: z.array(
+          z.object({ index: count.describe('Index of the message directly before it'), message: rendered }),
+        ),
         references: z.array(
           z.object({
-            index: count.describe('The message that contains the result'),
+            index: count.describe('Index of the message that contains the result'),
             call_id: objectId,
-            text: z.string().describe('Takes its place'),
+            text: z.string().describe('The text that replaces the result'),
           }),
         ),
       })

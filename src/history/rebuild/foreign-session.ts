@@ -22,7 +22,8 @@ export async function requireOwn(timeline: Timeline, session: SessionId): Promis
   if (await isForeign(timeline, session))
     throw new HistoryError(
       'foreign-session',
-      `session ${session} is another agent's, which builds its requests itself, so nothing can be activated, ` +
-        'deactivated, pinned, unpinned or undone for it; fork it (palimpsest fork) and change the fork',
+      `session ${session} belongs to another agent, which builds its own requests. Its objects cannot be activated, ` +
+        'deactivated, pinned or unpinned, and its steps cannot be undone. Fork it with palimpsest fork, and change ' +
+        'the fork',
     );
 }

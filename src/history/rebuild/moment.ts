@@ -66,7 +66,7 @@ export function parseTime(text: string): Date {
 function wholeNumber(text: string, whole: string, least: number): number {
   const value = Number(text);
   if (!/^\d{1,15}$/.test(text) || value < least)
-    throw malformed(whole, `${quoted(text)} is not a whole number from ${least}`);
+    throw malformed(whole, `${quoted(text)} is not a whole number of at least ${least}`);
   return value;
 }
 
@@ -75,7 +75,7 @@ type Prefix = 'turn' | 'step' | 'tx';
 const NUMBERED: Readonly<Record<Prefix, (rest: string, whole: string) => Moment>> = {
   turn: (rest, whole) => {
     const [turn = '', step, ...more] = rest.split('.');
-    if (more.length > 0) throw malformed(whole, 'a turn has at most one step');
+    if (more.length > 0) throw malformed(whole, 'write at most one step after the turn, such as turn:7.3');
     const of = wholeNumber(turn, whole, 1);
     return step === undefined
       ? { kind: 'turn', turn: of }

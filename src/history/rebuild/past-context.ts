@@ -82,10 +82,10 @@ async function notYet(
   const at = formatMoment(moment);
   if (place === undefined) return new HistoryError('not-yet', `session ${session} did not exist at ${at}`);
   const upto = (await snapshot.sessionHead(place.owner))?.marks.upto ?? 0;
-  const known = upto === 0 ? 'no step of the session was' : `its steps up to ${upto} were`;
+  const known = upto === 0 ? 'it had no step there yet' : `its last step there was ${upto}`;
   return new HistoryError(
     'not-yet',
-    `${at} of session ${session} was not known after transaction ${basis.txId ?? 'none'}: ${known}`,
+    `${at} of session ${session} was not in the database after transaction ${basis.txId ?? 'none'}: ${known}`,
   );
 }
 
@@ -192,17 +192,17 @@ export class PastContexts {
     const before = records.findLast((record) => record.step <= step)?.step;
     const after = records.find((record) => record.step > step)?.step;
     const near = [
-      ...(before === undefined ? [] : [`before it at step ${before}`]),
-      ...(after === undefined ? [] : [`after it at step ${after}`]),
+      ...(before === undefined ? [] : [`at step ${before} before it`]),
+      ...(after === undefined ? [] : [`at step ${after} after it`]),
     ];
     const others =
       near.length === 0 ? 'no context of the session has a record' : `the nearest records are ${near.join(' and ')}`;
     return new HistoryError(
       'not-seen',
-      `not seen by Palimpsest: what the model of session ${session} was sent at ${formatMoment(moment)} ` +
-        `(turn ${turn}, step ${step}). Its agent or harness built that request, or no call of the model came there; ` +
-        `${others}. Ask for the session as it stood then, which no model was sent, with --assemble ` +
-        '(HTTP: assemble=true)',
+      `not seen by Palimpsest: the request to the model of session ${session} at ${formatMoment(moment)} ` +
+        `(turn ${turn}, step ${step}). The agent or harness built it, or there was no model call at that step; ` +
+        `${others}. --assemble (HTTP: assemble=true) shows the session as a context at that moment, which no model ` +
+        'received',
     );
   }
 

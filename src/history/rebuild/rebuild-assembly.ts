@@ -258,7 +258,8 @@ export class AssemblyRebuilder {
     if (proof.basis !== null && there.has(step + 1)) {
       throw new HistoryError(
         'other-steps',
-        `at its basis session ${session} has step ${step + 1} already, which its record does not include`,
+        `the database at the record's basis already has step ${step + 1} of session ${session}, which the record ` +
+          'does not include',
       );
     }
     return { context, basis };

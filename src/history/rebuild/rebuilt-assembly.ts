@@ -51,10 +51,10 @@ export function requireRenderer({ renderer: name, layout: wanted, version }: Ass
   const renderer = rendererOf(name);
   const layout = renderer?.layouts.find((known) => known === wanted);
   if (renderer === undefined || layout === undefined || version > renderer.version) {
-    const ours = renderer === undefined ? 'not known here' : `version ${renderer.version} here`;
+    const ours = renderer === undefined ? 'does not have it' : `has version ${renderer.version}`;
     throw new HistoryError(
       'newer-renderer',
-      `it was made by renderer ${name}, layout ${wanted}, version ${version}, which is ${ours}: use a later Palimpsest`,
+      `it was made by renderer ${name}, layout ${wanted}, version ${version}; this Palimpsest ${ours}: use a later one`,
     );
   }
   return { renderer, layout };

@@ -62,7 +62,7 @@ function stepOf(
   const span = turns.find(({ turn }) => turn === moment.turn);
   if (span === undefined) throw beyond(session, `turn ${moment.turn}`, last?.turn ?? 0);
   const step = moment.step === undefined ? span.steps.at(-1) : span.steps[moment.step - 1];
-  if (step === undefined) throw beyond(session, `turn ${span.turn} with a step ${moment.step}`, span.steps.length);
+  if (step === undefined) throw beyond(session, `step ${moment.step} in turn ${span.turn}`, span.steps.length);
   return step;
 }
 

@@ -43,7 +43,7 @@ export const shareQuestions = (web: string) => ({
   }),
   sharedPage: plainQuestion({
     path: '/v1/sessions/{id}/page',
-    summary: 'A session as one page that needs no server, gzipped; after an error the connection breaks',
+    summary: 'A session as one gzipped page that needs no server; an error ends the connection early',
     parameters: z.strictObject({ id: sessionName, ...maskParameters }),
     example: { id: 'fix-cart' },
     media: 'application/gzip',

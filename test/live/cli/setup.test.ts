@@ -64,7 +64,7 @@ describe('palimpsest setup', () => {
     const asked = await setup();
     expect(asked.code).toBe(64);
     expect(asked.stdout).toMatch(/^Codex 1\.2\.3 \(\S+codex\)$/m);
-    expect(asked.stdout).toContain('records our tools, not its own tools and prompts; leaves its requests unchanged');
+    expect(asked.stdout).toContain("records Palimpsest's tools, not the agent's own tools and prompts");
     expect(asked.stdout).toContain('+[mcp_servers.ctx]');
     expect(asked.stdout).toMatch(/^Files to change:\n {2}\S+config\.toml\n {2}\S+hooks\.json\n$/m);
     const prose = asked.stdout.split('\n').filter((line) => /^ +[^ /]/.test(line));
@@ -81,7 +81,7 @@ describe('palimpsest setup', () => {
     const undone = await setup('--undo', '--yes');
     expect(undone).toMatchObject({ code: 0, stdout: expect.stringContaining(`undid the change of ${config()}`) });
     await expect(settings()).rejects.toThrow(/ENOENT/);
-    expect((await setup('--undo', '--yes')).stdout).toContain('has no record of such a setup');
+    expect((await setup('--undo', '--yes')).stdout).toContain('has no record of a setup to undo');
   });
 
   test('sets up the other agents if one has a file that cannot be parsed', async () => {

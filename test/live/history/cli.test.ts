@@ -197,7 +197,7 @@ describe('history commands on the command line', () => {
     const unknown = await ask('context', `${name}-first@turn:2`, '--tx', String(first));
     expect([unknown.code, unknown.stderr]).toEqual([
       1,
-      expect.stringMatching(`turn:2 of session ${name}-first was not known after transaction ${first}: `),
+      expect.stringMatching(`turn:2 of session ${name}-first was not in the database after transaction ${first}: `),
     ]);
     const now = await json('context', `${name}-second`, '--assemble');
     expect(now).toMatchObject({ source: 'assembled', turn: 1 });

@@ -114,7 +114,7 @@ describe('requests that a model got without Palimpsest (decision E12)', () => {
     expect(await askContext(timeline, `${inLoop}@turn:1`, {})).toMatchObject({ kind: 'sent', matches: true });
     await expect(askContext(timeline, `${inLoop}@turn:2`, {})).rejects.toMatchObject({
       code: 'not-seen',
-      message: expect.stringContaining('the nearest records are before it at step'),
+      message: expect.stringContaining('the nearest records are at step'),
     });
     const list = await reportList(timeline, { reference: inLoop, count: countHere });
     expect(list.reported.map(({ context }) => [context.turn, context.kind])).toEqual([[1, 'sent']]);

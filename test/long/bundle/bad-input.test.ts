@@ -227,7 +227,7 @@ describe('an invalid bundle', () => {
             },
           ),
         ),
-      /altered.*not what its \d+ steps make/,
+      /altered.*differs from the state that its \d+ steps give/,
     ],
     [
       'a session with another set',
@@ -274,7 +274,7 @@ describe('an invalid bundle', () => {
             return line;
           }),
         ),
-      /altered.*what its id says/,
+      /altered.*does not match its id/,
     ],
     [
       'a part of another kind',
@@ -309,7 +309,7 @@ describe('an invalid bundle', () => {
           sealed(
             type === 'record' ? withPut('step', note(valid)) : changed(isPut(type), (line) => ({ ...line, valid })),
           ),
-        new RegExp(`future-time: .*${valid}.*Set the wrong clock`),
+        new RegExp(`future-time: .*${valid}.*Correct the clock if it is wrong`),
       ]),
     ),
     [
@@ -381,12 +381,12 @@ describe('an invalid bundle', () => {
     [
       'a prompt under the id of another session',
       () => sealed(withPut('system_prompt', renamed(putOf('system_prompt'), `session:abcdef${name}-first`))),
-      /altered.*that of another object/,
+      /altered.*belongs to another object/,
     ],
     [
       'a call under the id of another session',
       () => sealed(withPut('toolcall', renamed(putOf('toolcall'), 'session:other'))),
-      /altered.*its id is that of another object/,
+      /altered.*its id belongs to another object/,
     ],
     [
       'a call under the id of a file',
@@ -424,7 +424,7 @@ describe('an invalid bundle', () => {
         const id = partId('snapshot', `${name}-first` as SessionId, 2);
         return sealed(withPut('step', { 'xt/id': id, type: 'snapshot', snapshot_ref: `session:${name}-first`, body }));
       },
-      /altered.*not what its 2 steps make/,
+      /altered.*differs from the state that its 2 steps give/,
     ],
     [
       'more documents than it says',

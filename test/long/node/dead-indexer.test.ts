@@ -31,7 +31,11 @@ const running = (status: NodeStatusReport) => {
  * failure.
  */
 const DISKS = [
-  { full: '', failed: /TAKES NO MORE WRITES|HAS STOPPED INDEXING/, what: 'a store that refuses writes on a full disk' },
+  {
+    full: '',
+    failed: /ACCEPTS NO MORE WRITES|HAS STOPPED INDEXING/,
+    what: 'a store that refuses writes on a full disk',
+  },
   { full: 'index', failed: /HAS STOPPED INDEXING/, what: 'an indexer that died on a full disk' },
 ];
 

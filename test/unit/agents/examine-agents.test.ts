@@ -88,17 +88,17 @@ describe('examining agents', () => {
     await program('claude');
     expect(await examined()).toMatchObject({
       isSetUp: false,
-      text: 'Claude Code: not set up; palimpsest setup claude does it',
+      text: 'Claude Code: not set up; to set it up: palimpsest setup claude',
       findings: [],
     });
     await expect(stat(join(home, 'bin', 'claude.ran'))).rejects.toThrow(/ENOENT/);
   });
 
   test.each([
-    ['ctx: palimpsest mcp - ✔ Connected', 'connected', 'reaches us', undefined],
-    ['ctx: palimpsest mcp - ✘ Failed to connect', 'failed', 'DOES NOT REACH US', 'agent-unreachable'],
+    ['ctx: palimpsest mcp - ✔ Connected', 'connected', 'reaches Palimpsest', undefined],
+    ['ctx: palimpsest mcp - ✘ Failed to connect', 'failed', 'DOES NOT REACH PALIMPSEST', 'agent-unreachable'],
     ['ctx: palimpsest mcp - ⏸ Pending approval', 'waits', 'waits for your consent', 'agent-waits'],
-    ['other: another - ✔ Connected', 'absent', 'DOES NOT KNOW US', 'agent-unreachable'],
+    ['other: another - ✔ Connected', 'absent', 'DOES NOT KNOW PALIMPSEST', 'agent-unreachable'],
   ])('believes the agent’s own check: %s', async (line, reach, words, code) => {
     await program('claude', 'Checking MCP server health…', '', line);
     await put('.claude.json', claudeSettings);
@@ -160,7 +160,7 @@ describe('examining agents', () => {
     expect(await examined()).toMatchObject({
       isSetUp: true,
       reach: undefined,
-      text: expect.stringContaining('its loop loads us'),
+      text: expect.stringContaining('its loop loads Palimpsest'),
     });
   });
 });
@@ -181,7 +181,10 @@ describe('settings of a cloned project', () => {
   ])('never make doctor run their command: %s', async (path, name, settings) => {
     await program(name, 'ctx: x - Connected');
     await put(`project/${path}`, settings(hostile()));
-    expect(await examined()).toMatchObject({ reach: undefined, text: expect.stringContaining('; not asked, because') });
+    expect(await examined()).toMatchObject({
+      reach: undefined,
+      text: expect.stringContaining('; not checked, because'),
+    });
     expect(await hasRun()).toBe(false);
     await expect(stat(join(home, 'bin', `${name}.asked`))).rejects.toThrow(/ENOENT/);
   });

@@ -121,7 +121,7 @@ describe('an entry in JSON', () => {
     ['{\n  "a": \n', 'line 3: value expected'],
     ['[]\n', 'line 1: the file holds a array, not an object'],
     ['{\n  "mcpServers": []\n}\n', 'line 2: mcpServers is not an object'],
-    ['{\n  "mcpServers": {},\n  "mcpServers": {}\n}\n', 'line 3: "mcpServers" is there a second time'],
+    ['{\n  "mcpServers": {},\n  "mcpServers": {}\n}\n', 'line 3: "mcpServers" occurs a second time'],
   ])('refuses %j with line and reason', (text, reason) => {
     expect(() => inJson(text)).toThrow(reason);
   });

@@ -53,7 +53,7 @@ describe('the protocol adapter', () => {
         message: expect.stringContaining('Unknown tool: nope. Known tools: broken'),
       });
       expect(await client.callTool({ name: 'broken' })).toEqual({
-        ...said('Error: broken failed inside: out of luck'),
+        ...said('Error: broken failed with an internal error: out of luck'),
         isError: true,
       });
     });
@@ -86,7 +86,7 @@ describe('the protocol adapter', () => {
       const refused = (await client.callTool({ name: 'controls' })) as CallToolResult;
       expect(refused).toMatchObject({
         isError: true,
-        content: [{ text: expect.stringMatching(/^Error: the answer of controls takes 9\d{6} bytes on the wire/) }],
+        content: [{ text: expect.stringMatching(/^Error: the answer of controls has 9\d{6} bytes/) }],
       });
       expect((await client.callTool({ name: 'letters' })).isError).toBeUndefined();
     });
