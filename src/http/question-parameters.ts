@@ -26,7 +26,9 @@ export const pin = {
     .describe('A transaction: the answer as it was known after it; default: the newest'),
 };
 /** The session that turn numbers refer to. */
-export const inSession = sessionName.optional().describe('The session for turn numbers and for the search of objects');
+export const inSession = sessionName
+  .optional()
+  .describe('The session to which turn numbers refer, and in which objects are searched');
 /** Maximum number of listed things. */
 export const limit = z.coerce.number().int().min(1).max(100_000).optional();
 

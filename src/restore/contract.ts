@@ -15,7 +15,10 @@ export function restoreCommand(): Command {
     .addOption(new Option('--apply', "write the agent's files: --to a folder, or --in-place"))
     .addOption(new Option('--to <folder>', 'a new or empty folder'))
     .addOption(
-      new Option('--in-place', 'overwrite the files themselves if no file is in the way; replaced files are kept'),
+      new Option(
+        '--in-place',
+        'overwrite the original files, unless one is in the way (see --plan); replaced files are kept',
+      ),
     )
     .addOption(new Option('--undo <id>', 'undo an in-place restore'))
     .addOption(new Option('--list', 'list the in-place restores that can be undone'))

@@ -234,7 +234,7 @@ export async function undoReplacements(dataDir: string, id: string): Promise<rea
   if (manifest === undefined) {
     const known = (await keptReplacements(dataDir)).filter(({ isUndone }) => !isUndone).map((one) => one.id);
     const hint = known.length === 0 ? 'none is kept' : `those that can be undone are ${known.slice(-5).join(', ')}`;
-    throw new RestoreError('unknown-restore', `there is no restoring ${named(id)} in this data folder: ${hint}`);
+    throw new RestoreError('unknown-restore', `there is no restore ${named(id)} in this data folder: ${hint}`);
   }
   const folder = join(replacementsFolder(dataDir), id);
   const paths = await giveBack(folder, manifest);

@@ -151,9 +151,8 @@ async function requireClosed(
   const { session, holder, path } = open;
   throw new RestoreError(
     'session-open',
-    `session ${session} is open in ${holder}${path === undefined ? '' : ` and works on ${path}`}: its agent ` +
-      'would lose ' +
-      'its files; end it first, or use --to',
+    `session ${session} is open in ${holder}${path === undefined ? '' : ` and works on ${path}`}. A restore in place ` +
+      'would overwrite the files of its agent. End that process first, or restore with --to FOLDER',
   );
 }
 

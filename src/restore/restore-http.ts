@@ -34,11 +34,11 @@ export const RESTORE_ANSWERS = {
       z.object({
         id: z.string(),
         path: z.string(),
-        here: z.string().describe('Where it lies on this machine'),
+        here: z.string().describe('Its path on this machine'),
         state: z.enum(FILE_STATES),
         why: z.string().nullable(),
         had: digest.describe('The hash of the bytes that the agent had'),
-        now: digest.describe('The hash of the bytes that lie there'),
+        now: digest.describe('The hash of the bytes on the disk'),
       }),
     ),
     counts: z.record(z.string(), count),

@@ -22,7 +22,7 @@ async function requireFree(folder: string): Promise<void> {
   if (!found.isDirectory())
     throw new RestoreError(
       'not-a-folder',
-      `${folder} is ${found.isSymbolicLink() ? 'a symbolic link' : 'no folder'}: ` +
+      `${folder} is ${found.isSymbolicLink() ? 'a symbolic link' : 'not a folder'}: ` +
         'name a folder that does not exist, or an empty one',
     );
   if ((await readdir(folder)).length > 0)

@@ -25,7 +25,7 @@ export const AMPLIFIER_REQUESTS = {
   AmplifierList: z
     .strictObject({
       messages: named,
-      replace: z.boolean().optional().describe('Replace our list with one that does not fit it'),
+      replace: z.boolean().optional().describe('Replace the stored list if the given one does not fit it'),
     })
     .describe('A whole list'),
   AmplifierView: z

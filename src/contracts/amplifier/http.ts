@@ -37,7 +37,8 @@ export const AMPLIFIER_OPERATIONS = {
     method: 'PUT',
     path: '/v1/sessions/{id}/amplifier/messages',
     summary:
-      'Set a whole list: import, extend or ignore it; rejects a list that does not fit ours unless it replaces ours',
+      'Set the whole list: it is imported, extends the stored list, or changes nothing; a list that does not fit ' +
+      'the stored one needs replace',
     request: 'AmplifierList',
     example: { messages: [{ id: 'm1', message: { role: 'user', content: 'Start again.' } }], replace: true },
     answer: 'AmplifierListSet',

@@ -180,7 +180,7 @@ export function continueSession(plan: ImportPlan, existing: ExistingSession): Co
       if (step !== undefined && !compared.isSame(planned, step))
         throw conflict('messages.jsonl', line, `has a different text at step ${step.seq}`);
       if (exact !== undefined && exact !== (step?.seq ?? next))
-        throw conflict('messages.jsonl', line, `lacks it at step ${exact}`);
+        throw conflict('messages.jsonl', line, `lacks this line at step ${exact}`);
       seq = step?.seq;
     } else if (exact !== undefined) seq = exact <= steps.length ? exact : undefined;
     else if (planned.call !== undefined) seq = compared.imported(planned.call);

@@ -178,7 +178,7 @@ function unfinishedPart(files: ReadonlyMap<string, string>, { kept, steps }: The
     'unfinished',
     `an import of ${part.messages} messages and ${part.events} events was interrupted, ` +
       `and this directory has ${plan.messages.length} and ${plan.events.length}: ` +
-      'import that directory again first; nothing was changed',
+      'import the earlier directory again first; nothing was changed',
   );
 }
 

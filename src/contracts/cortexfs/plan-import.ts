@@ -91,11 +91,11 @@ function readOwn(text: string | undefined, messages: readonly string[]): OwnFile
           .join(''),
       ) !== sha256
     )
-      throw refused(1, 'sha256', 'it belongs to other messages than those of messages.jsonl');
+      throw refused(1, 'sha256', 'it belongs to messages that differ from messages.jsonl');
   }
   const steps = of('step');
   for (const [i, { step }] of steps.entries())
-    if (step.seq !== i + 1) throw refused(i + 2, 'step.seq', `it is ${step.seq} where ${i + 1} comes next`);
+    if (step.seq !== i + 1) throw refused(i + 2, 'step.seq', `it is ${step.seq}, but the next step is ${i + 1}`);
   return { head, steps, files: of('file').map(({ file }) => file), records: of('record').map(({ record }) => record) };
 }
 

@@ -159,7 +159,7 @@ function complaintOf(text: string, { identifiers, limit, counter }: SummaryTry):
   if (text.trim() === '') return 'it is empty';
   if (!text.isWellFormed()) return 'it contains a lone surrogate';
   const tokens = counter.count(text);
-  if (tokens > limit) return `it has ${tokens} tokens of ${limit}`;
+  if (tokens > limit) return `it has ${tokens} tokens, and the limit is ${limit}`;
   const lost = lostIdentifiers(text, identifiers);
   return lost.length === 0 ? undefined : `it does not name ${lost.join(', ')}`;
 }

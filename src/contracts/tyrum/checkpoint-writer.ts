@@ -60,7 +60,7 @@ function withObligations(
   if (all <= limit || all === own) return whole;
   throw new TyrumError(
     'checkpoint-refused',
-    `it has ${own} tokens of ${limit}, and leaves out obligations that take ${all - own} more: ` +
+    `it has ${own} of at most ${limit} tokens, and leaves out obligations that take ${all - own} more: ` +
       'include them, or shorten the rest',
   );
 }

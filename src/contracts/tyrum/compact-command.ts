@@ -139,7 +139,7 @@ async function compactAction(reference: string, flags: CompactFlags): Promise<vo
     return {
       lines: () => [
         answer.compacted
-          ? `${before} tokens became ${tokens} of ${limit}`
+          ? `compacted from ${before} to ${tokens} tokens; the limit is ${limit}`
           : `${tokens} of ${limit} tokens: nothing to compact`,
         ...(state.checkpoint === null
           ? []

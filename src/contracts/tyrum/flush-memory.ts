@@ -119,7 +119,7 @@ export async function flushMemory(
       const item = { ...made, tags: [...new Set([...made.tags, FLUSH_TAG, tag])] };
       flushed = mayKeep(item)
         ? { outcome: 'written', hash, item }
-        : { outcome: 'refused', hash, why: `an item that is ${item.sensitivity} is not kept by a flush` };
+        : { outcome: 'refused', hash, why: `a flush does not keep an item marked as ${item.sensitivity}` };
       return flushed.outcome === 'written' ? { put: [item], bury: [] } : NOTHING;
     }, at);
     return flushed;

@@ -52,7 +52,7 @@ export const TYRUM_REQUESTS = {
         .describe('Maximum number of messages; 0 for no limit (default), otherwise at least 8'),
       tool_prune_keep_last_messages: count
         .optional()
-        .describe('Calls and results before the last so many messages go (default 4, least 2)'),
+        .describe('Number of newest messages whose calls and results stay (default 4, at least 2)'),
     })
     .describe('Requests the pruned prompt'),
   TyrumObligations: z
@@ -74,7 +74,7 @@ export const TYRUM_REQUESTS = {
         .array(z.strictObject({ tool_call_id: toolName, tool_name: toolName, args: z.unknown().optional() }))
         .max(1_000)
         .optional()
-        .describe('Calls whose results have not come; each is over when its result is reported'),
+        .describe('Calls without a result yet; each ends when its result is reported'),
       notes: z
         .array(
           z.strictObject({
@@ -128,7 +128,12 @@ export const TYRUM_REQUESTS = {
   TyrumRecall: z
     .strictObject({
       agent: agentName,
-      query: z.string().min(1).max(2_000).optional().describe('Words; without them what is worth most'),
+      query: z
+        .string()
+        .min(1)
+        .max(2_000)
+        .optional()
+        .describe('Words to search for; without them, the most valuable items'),
       limit: z.int().positive().max(200).optional().describe('Items (default 8)'),
       max_chars: z.int().positive().max(200_000).optional().describe('Maximum characters of the text (default 4000)'),
       sensitive: z.boolean().optional().describe('Also include items marked as sensitive'),
@@ -137,7 +142,7 @@ export const TYRUM_REQUESTS = {
         .min(1)
         .max(200)
         .optional()
-        .describe("The harness's id of the call; the same twice records it once"),
+        .describe("The harness's id of the call; reporting it twice records it once"),
       turn: z.string().min(1).max(180).optional(),
     })
     .describe('Recalls what an agent remembers'),
@@ -161,11 +166,13 @@ export const TYRUM_REQUESTS = {
       keep_results: count.optional().describe('Newest results that stay in full while the limit allows (default 3)'),
       checkpoint_tokens: count
         .optional()
-        .describe('Most tokens of the checkpoint beside its obligations (default a tenth of the limit)'),
+        .describe('Maximum tokens of the checkpoint without its obligations (default: a tenth of the limit)'),
       reason: z
         .enum(['token_pressure', 'manual', 'overflow'])
         .optional()
-        .describe('token_pressure (default) compacts over the threshold; the others down to the target at once'),
+        .describe(
+          'token_pressure (default) compacts above the threshold; the other reasons compact to the target at once',
+        ),
       preview: z.boolean().optional().describe('Only preview the result; record nothing'),
       checkpoint: z
         .unknown()
@@ -182,13 +189,13 @@ export const TYRUM_REQUESTS = {
             .unknown()
             .optional()
             .describe(
-              'The one thing to remember of the removed messages; default: constraints, ' + 'decisions and findings',
+              'The one thing to remember of the removed messages; default: constraints, decisions and findings',
             ),
         })
         .optional()
         .describe(
-          'Remember before messages go: at most one item, once, without secrets; never keeps the compaction from ' +
-            'happening',
+          'Remember at most one item of the removed messages, once and without secrets; a failure does not stop the ' +
+            'compaction',
         ),
       last_try: z
         .boolean()

@@ -35,7 +35,10 @@ export function labCommand(): Command {
       ),
     )
     .addOption(
-      new Option('--sweep', 'many settings of every policy, also with the rights of ours; takes many times longer'),
+      new Option(
+        '--sweep',
+        'many settings of every policy, also with all that our policies may do; takes many times longer',
+      ),
     )
     .addOption(
       new Option('--train <path...>', 'recordings on which settings are chosen (default: half of the projects)'),

@@ -95,8 +95,8 @@ export async function labAction(files: readonly string[], flags: LabFlags): Prom
       if (run.report.sessions.length === 0) {
         throw new ReplayError(
           'bad-target',
-          `no session of these recordings has ${config.least} model calls (${run.report.leftOut} have fewer): ` +
-            'name longer ones, or lower --least',
+          `no session of these recordings has at least ${config.least} model calls (${run.report.leftOut} have ` +
+            'fewer): name longer ones, or lower --least',
         );
       }
       if (flags.out !== undefined) for (const path of await writeLab(flags.out, run)) tell(escapedLine(path));

@@ -46,7 +46,7 @@ interface Difference {
  */
 function otherFile({ recording }: Recorded, listed: ListedCounts): string | undefined {
   if (listed.bytes === 0 || recording.bytes >= listed.bytes * 0.9) return undefined;
-  return `counted in a file of ${listed.bytes} bytes; the one here has ${recording.bytes} of them`;
+  return `counted in a file of ${listed.bytes} bytes; the file here has ${recording.bytes}`;
 }
 
 /** Explains a difference by sub-agents. The list leaves them out, and we count them as sessions. */
@@ -73,7 +73,7 @@ function reads({ recorded }: Recorded, { field, own, listed }: Difference): stri
     return `${own} by calls, and ${attached} attached to a prompt: listed as reads, no calls here`;
   const whose = 'the list does not say which commands it counts';
   return (
-    `${byTool} by reading tools and ${shell} by command lines that print a file; listed are ${listed - byTool} of ` +
+    `${byTool} by reading tools and ${shell} by command lines that print a file; the list has ${listed - byTool} of ` +
     `the latter: ${whose}`
   );
 }

@@ -101,10 +101,10 @@ function marksOf(timeline: Timeline, hasCounts: boolean): readonly string[] {
   return [
     ...(first === undefined
       ? []
-      : [`other policies are bounds from call ${first} on: the recorded model had a summary`]),
+      : [`figures of other policies are bounds from call ${first} on: the recorded model had a summary`]),
     ...(copiedCalls === 0 ? [] : [`${copiedCalls} calls were made in the session that it was forked from`]),
     ...(unknownRewinds === 0 ? [] : [`${unknownRewinds} rewinds that do not say how far they went`]),
-    ...(calls.some(({ at }) => at === undefined) ? ['no clock: its cache is taken to live'] : []),
+    ...(calls.some(({ at }) => at === undefined) ? ['no clock: its cache is assumed to stay warm'] : []),
     ...(hasCounts ? [] : ['no counts: system prompt and tools are missing from its cost']),
   ];
 }

@@ -24,7 +24,8 @@ export function codexNotes({ over, notes, rights }: CodexNotesSettings): Context
     source: 'openai/codex 0.153: notes, searchable windows, new_context',
     fidelity: 'bounded',
     about:
-      `Over ${over} tokens a new context begins with the user's newest messages and ${notes} characters of notes. ` +
+      `After a request over ${over} tokens, a new context begins with the user's newest messages and ` +
+      `${notes} characters of notes. ` +
       'Models choose the moment and the words themselves.',
     reach: 'activate',
     guide: 1_200,

@@ -22,7 +22,8 @@ export function idleCompaction({ minutes, over, rights }: IdleCompactionSettings
     source: 'Claude Code 2.1 (about 54 minutes, above 200k tokens)',
     fidelity: 'bounded',
     about:
-      `After ${minutes} idle minutes a summary of the recorded size replaces a request over ${over} tokens. Its ` +
+      `After ${minutes} idle minutes a summary of the size in the recording replaces a request over ` +
+      `${over} tokens. Its ` +
       'words are unknown.',
     rights,
     rule: (timeline) => {

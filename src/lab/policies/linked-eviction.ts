@@ -25,7 +25,8 @@ export function linkedEviction({ over, to, rights }: LinkedSettings): ContextPol
     source: 'CWL, arXiv 2606.11213',
     fidelity: 'bounded',
     about:
-      `Over ${over} tokens it drops results, oldest first, until ${to} are left. Errors go first, then results that ` +
+      `From a request over ${over} tokens it drops results, oldest first, until ${to} are left. Errors go ` +
+      `first, then results that ` +
       'no later one shares a file with, then the others. The paper types episodes with more care.',
     rights,
     rule: () => (call, conversation) => {

@@ -19,8 +19,8 @@ export function openhandsCondenser({ events, first, rights }: CondenserSettings)
     source: 'OpenHands/software-agent-sdk, LLMSummarizingCondenser (max_size 240, keep_first 2)',
     fidelity: 'bounded',
     about:
-      `Over ${events} events a summary of the recorded size replaces the middle. The first ${first} and the newest ` +
-      'half stay. The words of the summary are unknown.',
+      `If a request has more than ${events} events, a summary of the size in the recording replaces the middle. ` +
+      `The first ${first} events and the newest half stay. The words of the summary are unknown.`,
     rights,
     rule: (timeline) => (call, conversation) => {
       const present = withoutSystem(call).filter((item) => item.kind !== 'thinking' && !conversation.isMasked(item));

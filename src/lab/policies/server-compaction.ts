@@ -20,7 +20,8 @@ export function serverCompaction({ over, keep, rights }: ServerCompactionSetting
     source: 'Anthropic API, compact-2026-09-04; OpenAI, compaction v2',
     fidelity: 'bounded',
     about:
-      `Over ${over} tokens a summary of the recorded size replaces all but the newest ${keep} tokens. Its words are ` +
+      `In a request over ${over} tokens, a summary of the size in the recording replaces all but the ` +
+      `newest ${keep} tokens. Its words are ` +
       'unknown and hold no needed line.',
     keepsReasoning: true,
     rights,

@@ -21,7 +21,8 @@ export function transparentCompact({ over, keep, rights }: TransparentSettings):
     source: 'transparent-compact-pi, arXiv 2610.20116',
     fidelity: 'bounded',
     about:
-      `Over ${over} tokens every output but the newest ${keep} becomes a mark with its call, by which the model can ` +
+      `In a request over ${over} tokens, every output but the newest ${keep} becomes a mark ` +
+      `with its call, by which the model can ` +
       'get it back. All words stay.',
     reach: 'activate',
     guide: 600,

@@ -54,7 +54,7 @@ export class EntryChecks {
     if (entry.kind === 'session') {
       const { native_id, place } = entry;
       if (this.#sessions.has(native_id))
-        return this.#lose('duplicate-id', place, `the session ${excerpt(native_id)} was there before: gone on with`);
+        return this.#lose('duplicate-id', place, `the session ${excerpt(native_id)} began before: it is continued`);
       this.#sessions.set(native_id, { open: new Map(), seen: new Map(), latest: undefined });
       return entry;
     }
@@ -104,7 +104,11 @@ export class EntryChecks {
   #checkClock(state: SessionState, { at, place }: Exclude<RecordedEntry, { kind: 'session' }>): void {
     if (at === undefined) return;
     if (state.latest !== undefined && at < state.latest)
-      this.#lose('clock-backwards', place, `${shown(at)} stands behind ${shown(state.latest)}, kept as it is`);
+      this.#lose(
+        'clock-backwards',
+        place,
+        `${shown(at)} follows the later time ${shown(state.latest)}: kept unchanged`,
+      );
     state.latest = at;
   }
 
@@ -114,7 +118,7 @@ export class EntryChecks {
     seen.set(call_id, count);
     const id = count === 1 ? call_id : `${call_id}~${count}`;
     if (count > 1)
-      this.#lose('duplicate-id', place, `the call id ${excerpt(call_id)} came before: here ${excerpt(id)}`);
+      this.#lose('duplicate-id', place, `the call id ${excerpt(call_id)} occurs again: renamed to ${excerpt(id)}`);
     open.set(call_id, [...(open.get(call_id) ?? []), { id, place }]);
     return { ...call, call_id: id };
   }

@@ -104,7 +104,7 @@ export function unknownRole(role: unknown, place: string, what = 'a message'): L
   return {
     reason: 'unknown-record',
     place,
-    detail: `${what} with the role ${JSON.stringify(role)}: kept as what the program said`,
+    detail: `${what} with the role ${JSON.stringify(role)}: kept as a message of the program`,
   };
 }
 

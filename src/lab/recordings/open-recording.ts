@@ -139,8 +139,8 @@ export async function openRecording(path: string): Promise<RecordingSource> {
     const code = codeOf(cause) ?? 'unknown error';
     const next =
       code === 'ESPIPE'
-        ? 'it is read more than once, so save what the pipe gives in a file'
-        : 'see that it exists and may be read';
+        ? 'a recording is read more than once, so save the output of the pipe to a file'
+        : 'check that it exists and that you may read it';
     throw new RecordingError('unreadable', `The recording ${path} cannot be read (${code}): ${next}.`, {
       recording: path,
       cause,

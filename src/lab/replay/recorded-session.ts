@@ -340,7 +340,7 @@ export class RecordedSession {
     this.#passReplacements();
     const step = this.#known[this.#passed.seq];
     if (step === undefined) return false;
-    if (!isSame(step)) throw this.#differs(`the recording has another ${what} there`);
+    if (!isSame(step)) throw this.#differs(`the recording has another ${what}`);
     this.#passed = applyStep(this.#passed, step);
     return true;
   }

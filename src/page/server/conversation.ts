@@ -67,14 +67,14 @@ const EVENTS: Readonly<Record<NonNullable<Step['event']>['kind'], string>> = {
   compacted: 'The harness compacted its history.',
   shortened: 'The harness sends less of its history.',
   diverged: "The harness's history continues differently.",
-  forked: 'All before this line was made in another session.',
-  paused: "Palimpsest was turned off: the harness's own list goes out from here.",
+  forked: 'Everything before this line was made in another session.',
+  paused: "Palimpsest was turned off: from here on, requests are the harness's own list.",
   resumed: 'Palimpsest was turned on.',
-  bypassed: "A model call went out with the harness's own list.",
+  bypassed: "A model call used the harness's own list.",
   lost: 'An acknowledged step was lost in a damaged journal.',
 };
 
-const FORKED_FROM = 'All before this line was made in the session';
+const FORKED_FROM = 'Everything before this line was made in the session';
 
 /** A mask that hides nothing. */
 const UNMASKED: ObjectMask = { masked: (text) => text, maskedValue: (value) => value, hides: () => false };

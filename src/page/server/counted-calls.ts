@@ -178,7 +178,7 @@ export function fallSentence(call: CountedCall, steps: readonly Step[]): string 
   const other = call.modelBefore === undefined ? '' : ', which another model answered';
   return (
     `The provider counted ${grouped(call.fewer)} tokens fewer than at the call before${other}; ` +
-    'what left is not recorded.'
+    'which text left is not recorded.'
   );
 }
 

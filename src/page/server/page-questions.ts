@@ -205,7 +205,7 @@ export const PAGE_QUESTIONS = {
   }),
   compared: question({
     path: '/v1/compared',
-    summary: 'Two sessions: what they share, what each changed, what came out, and what it cost',
+    summary: 'Two sessions: their shared past, changed files, last answers and costs',
     parameters: z.strictObject({ session: sessionName, with: sessionName, ...pin }),
     example: { session: 'fix-cart', with: 'fix-cart-again' },
     answer: 'Compared',

@@ -79,7 +79,9 @@ export const PAGE_ANSWERS = {
   Request: z.object({
     session: z.string(),
     tokenizer: z.string(),
-    recorded: z.boolean().describe('Whether the request itself was recorded. If not, the items are what is known'),
+    recorded: z
+      .boolean()
+      .describe('Whether the request itself was recorded. If not, the items come from other records'),
     why: z.string().nullable().describe('Why it was not recorded'),
     request: request.nullable().describe('null if it was not recorded, and no transcript has it'),
     basis,
@@ -100,7 +102,7 @@ export const PAGE_ANSWERS = {
       .describe('Why it differs from the handed-out context; null if it does not'),
     items: z.array(
       z.object({
-        section: z.string().describe('untold: what the provider counted, and the transcript does not have'),
+        section: z.string().describe('untold: text that the provider counted and the transcript does not have'),
         form: z.enum(['line', 'text', 'message', 'plain']),
         name: z.string(),
         type: z.string().nullable(),
@@ -115,7 +117,7 @@ export const PAGE_ANSWERS = {
   Changes: z.object({
     session: z.string(),
     tokenizer: z.string(),
-    recorded: z.boolean().describe('Whether both requests were recorded. If not, the changes are what is known'),
+    recorded: z.boolean().describe('Whether both requests were recorded. If not, the changes come from other records'),
     why: z.string().nullable().describe('Why the request was not recorded'),
     sentence: z.string().describe('How much was written again, and why; as in /v1/money if the provider counted'),
     counted: z
@@ -123,7 +125,7 @@ export const PAGE_ANSWERS = {
         read: count,
         fresh: count,
         again: count,
-        fewer: count.describe('How much shorter it is than the first, although nothing recorded left'),
+        fewer: count.describe('How many tokens fewer it has than the first, if no record shows which text left'),
       })
       .nullable()
       .describe("The provider's tokens of the second request: read from its cache, new, and written again"),

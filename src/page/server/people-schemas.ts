@@ -191,7 +191,7 @@ export const PEOPLE_ANSWERS = {
         .describe('At most five, the costliest first'),
       by_call: z
         .array(z.object({ step: count, amount: z.number().nullable(), written: count, read: count, again: count }))
-        .describe('Oldest first; `again`: tokens that the request before had too, and the provider read anew'),
+        .describe('Oldest first; `again`: tokens of the previous request that the provider had to read anew'),
     })
     .describe('The cost of a session by cause'),
   Authors: z

@@ -71,7 +71,7 @@ const policyOf = (script: string, style: string): string =>
  */
 function inElement(text: string, name: 'script' | 'style'): string {
   if (new RegExp(`</${name}|<!--`, 'i').test(text))
-    throw new Error(`BUG: the ${name} of the page would end before its end`);
+    throw new Error(`BUG: the ${name} of the page contains </${name} or <!--`);
   return text;
 }
 
@@ -81,7 +81,7 @@ async function builtPage(web: string): Promise<{ readonly script: string; readon
   if (script === undefined || style === undefined)
     throw new BundleError(
       'unusable-file',
-      `the page for files is not built: ${join(web, 'page.js')} does not exist; run npm run build`,
+      `the review page is not built: ${web} lacks page.js or page.css; run npm run build`,
     );
   return { script: inElement(script, 'script'), style: inElement(style, 'style') };
 }
@@ -229,8 +229,8 @@ function requireFindable(session: string, mask: ExportMask | undefined): void {
   if (mask === undefined || mask.shortest >= LEAST_TEXT) return;
   throw new BundleError(
     'redacted',
-    `a rule of session ${session} hides an item whose text has fewer than ${LEAST_TEXT} characters, which cannot be ` +
-      'masked in a page: use --format bundle with --redact, which hides the item itself',
+    `a rule of session ${session} hides a text of fewer than ${LEAST_TEXT} characters, and a page cannot mask so ` +
+      'short a text. Use --format bundle with --redact, which hides the whole item',
   );
 }
 
@@ -255,7 +255,7 @@ export async function exportPage(target: ExportTarget): Promise<Written> {
       lines: [
         `session ${session}, turn ${turn}, step ${step}: ${calls} calls, ${versions} versions of ` +
           `${objects} objects in ${file} (${bytes} bytes)`,
-        `the SHA-256 of its content is ${sha256}; the page shows it too`,
+        `the SHA-256 of its manifest, which covers all its content, is ${sha256}; the page shows it too`,
         ...(masked === null ? [] : [`${masked} texts were masked`]),
       ],
       json: { format: 'html', session, turn, step, file, bytes, sha256, calls, versions, objects, masked },

@@ -278,7 +278,7 @@ function Head({ view, strip, news }: HeadProps) {
       </span>
       {model !== undefined && <span class="chip">{oneLine(model, 60)}</span>}
       {fall !== undefined && (
-        <span class="chip warn">the provider counted {counted(fall.fewer)} fewer; what left is not recorded</span>
+        <span class="chip warn">the provider counted {counted(fall.fewer)} fewer; which text left is not recorded</span>
       )}
       {request?.epoch != null && <span class="chip">epoch {request.epoch}</span>}
       <span class="spread" />

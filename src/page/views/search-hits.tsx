@@ -18,8 +18,8 @@ function Falls({ ranges, falls: all }: { readonly ranges: Ranges; readonly falls
   return (
     <span class="soft">
       {' '}
-      by the transcript. At call {counted(fall.call)} the provider counted {counted(fall.fewer)} fewer; what left is not
-      recorded{falls.length > 1 && `, as at ${plural(falls.length - 1, 'later call')}`}.
+      by the transcript. At call {counted(fall.call)} the provider counted {counted(fall.fewer)} fewer; which text left
+      is not recorded{falls.length > 1 && `, as at ${plural(falls.length - 1, 'later call')}`}.
     </span>
   );
 }

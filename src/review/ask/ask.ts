@@ -202,7 +202,7 @@ export async function askWho(
 ): Promise<{ readonly id: ObjectId; readonly sightings: readonly Sighting[] }> {
   const id = await objectNamed(timeline, object, await sessionIn(timeline, session));
   if (id.startsWith('session:'))
-    throw new HistoryError('wrong-kind', `${id} is a session: who asks about a file or a tool call`);
+    throw new HistoryError('wrong-kind', `${id} is a session: palimpsest who takes a file or a tool call`);
   return { id, sightings: await seenBy(timeline, id) };
 }
 

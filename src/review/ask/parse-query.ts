@@ -75,7 +75,7 @@ function partsOfVector(items: readonly EdnValue[]): ReadonlyMap<string, readonly
   let part: EdnValue[] | undefined;
   for (const item of items) {
     if (item instanceof Keyword) {
-      if (parts.has(item.name)) throw malformed(`:${item.name} stands twice`);
+      if (parts.has(item.name)) throw malformed(`:${item.name} occurs twice`);
       part = [];
       parts.set(item.name, part);
     } else if (part === undefined) throw malformed('it does not begin with :find');
@@ -108,7 +108,7 @@ function partsOf(form: EdnValue): ReadonlyMap<string, EdnValue> {
 function checkCalls(value: EdnValue, position: Position, rules: ReadonlySet<string>): void {
   if (value instanceof EdnList) {
     const [head, ...rest] = value.items;
-    if (!(head instanceof EdnSymbol)) throw malformed('a list begins with the name of the function that it calls');
+    if (!(head instanceof EdnSymbol)) throw malformed('a list must begin with the name of the function that it calls');
     const isRule = position === 'clause' && rules.has(head.name);
     if (!isRule && !ALLOWED[position].has(head.name)) throw refused(head.name, position);
     // A pull pattern names attributes and calls nothing.
@@ -132,7 +132,7 @@ function ruleNames(rules: readonly EdnValue[]): ReadonlySet<string> {
       const head = Array.isArray(rule) ? (rule as readonly EdnValue[])[0] : undefined;
       const name = head instanceof EdnList ? head.items[0] : undefined;
       if (!(name instanceof EdnSymbol) || name.name.includes('/'))
-        throw malformed('a rule is a vector that begins with its head, such as (name ?a)');
+        throw malformed('a rule must be a vector that begins with its head, such as (name ?a)');
       return name.name;
     }),
   );
@@ -141,7 +141,7 @@ function ruleNames(rules: readonly EdnValue[]): ReadonlySet<string> {
 function vector(parts: ReadonlyMap<string, EdnValue>, key: Key): readonly EdnValue[] | undefined {
   const value = parts.get(key);
   if (value === undefined) return undefined;
-  if (!Array.isArray(value)) throw malformed(`:${key} is a vector`);
+  if (!Array.isArray(value)) throw malformed(`:${key} must be a vector`);
   return value as readonly EdnValue[];
 }
 
@@ -149,7 +149,7 @@ function count(parts: ReadonlyMap<string, EdnValue>, key: Key): number | undefin
   const value = parts.get(key);
   if (value === undefined) return undefined;
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
-    throw malformed(`:${key} is a whole number from 0`);
+    throw malformed(`:${key} must be a whole number of at least 0`);
   return value;
 }
 
@@ -158,7 +158,7 @@ function directions(parts: ReadonlyMap<string, EdnValue>): ParsedQuery['orderBy'
     const [element, direction = kw('asc'), ...more] = Array.isArray(entry) ? (entry as readonly EdnValue[]) : [];
     const name = direction instanceof Keyword ? direction.name : undefined;
     if (element === undefined || more.length > 0 || (name !== 'asc' && name !== 'desc'))
-      throw malformed(':order-by is a vector of [?x :asc] and [?x :desc]');
+      throw malformed(':order-by must be a vector of [?x :asc] and [?x :desc]');
     return [element, name];
   });
 }

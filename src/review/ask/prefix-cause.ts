@@ -48,7 +48,7 @@ const REASONS: Readonly<Record<BorderReason, string>> = {
   cold: "the provider's cache was cold",
   pressure: 'the budget of tokens was reached',
   asked: 'a verb asked for it',
-  history: "the harness's list no longer began as it did, or another one had gone out",
+  history: "the harness's list no longer began as before, or a request was sent without Palimpsest",
 };
 
 const CHANGES: Readonly<Record<keyof SetChanges, string>> = {
@@ -100,7 +100,7 @@ function ownHistory({ acts, pieceFrom, pieceTo }: Parted): PrefixCause | undefin
   if (found?.event === undefined || !(sections.includes('chat') || sections.includes('list'))) return undefined;
   const why =
     found.event.kind === 'bypassed'
-      ? "a model call before it went out with the harness's own list"
+      ? "an earlier model call used the harness's own list"
       : `the harness's own history was ${found.event.kind}`;
   return { kind: 'harness', why, step: found.seq };
 }

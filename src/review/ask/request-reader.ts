@@ -246,8 +246,8 @@ export async function requestAt(
   const found = requests.findLast(isThere);
   if (found !== undefined) return found;
   const [first] = requests;
-  const has = first === undefined ? 'none was kept' : `the first one was handed out at step ${first.step}`;
-  throw new HistoryError('beyond-end', `no context of session ${session} was delivered up to that moment: ${has}`);
+  const has = first === undefined ? 'none is recorded' : `the first one was handed out at step ${first.step}`;
+  throw new HistoryError('beyond-end', `no context of session ${session} was handed out up to that moment: ${has}`);
 }
 
 const readers = new WeakMap<Timeline, Map<SessionId, RequestReader>>();

@@ -11,7 +11,7 @@ import type { SessionsFlags } from './sessions.js';
 import type { VerifyFlags } from './verify.js';
 
 const sessionFlag = (): Option =>
-  new Option('--session <id>', 'session for turn numbers and for the search of objects');
+  new Option('--session <id>', 'session to which turn numbers refer, and in which objects are searched');
 
 const logs = () => import('./log.js');
 const objects = () => import('./object.js');

@@ -52,7 +52,10 @@ interface ShownObject {
 
 /** Describes which of several version lines the answer comes from. */
 function lineNote({ session, others }: ObjectLine): readonly string[] {
-  const more = others.length === 0 ? '' : `; imported with versions of their own: ${others.join(', ')} (--session)`;
+  const more =
+    others.length === 0
+      ? ''
+      : `; these sessions were imported with their own versions: ${others.join(', ')} (--session)`;
   if (session !== null) return [`as in the imported session ${session}, not as in this database${more}`];
   return others.length === 0 ? [] : [`as in this database${more}`];
 }

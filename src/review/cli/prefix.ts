@@ -19,7 +19,7 @@ const VERDICTS: Readonly<Record<CacheVerdict['verdict'], string>> = {
 const MISSES: Readonly<Record<MissVerdict['verdict'], string>> = {
   agrees: 'as expected',
   differs: 'NOT this difference: something unrecorded changed, such as a tool or the model',
-  unknown: 'it compared nothing',
+  unknown: 'the provider compared nothing',
 };
 
 const DROPS: Readonly<Record<ThinkingVerdict['verdict'], string>> = {
@@ -31,7 +31,8 @@ const DROPS: Readonly<Record<ThinkingVerdict['verdict'], string>> = {
 /** Describes each of the provider's statements in one line. */
 function providerLines({ cache, miss, thinking, fewer }: ProviderVerdicts & Pick<PrefixDiff, 'fewer'>) {
   const lines: string[] = [];
-  if (fewer > 0) lines.push(`  provider counted ${grouped(fewer)} tokens fewer than before; what left is not recorded`);
+  if (fewer > 0)
+    lines.push(`  provider counted ${grouped(fewer)} tokens fewer than before; which text left is not recorded`);
   if (cache !== undefined)
     lines.push(
       `  provider read ${grouped(cache.read)} tokens from its cache, ${grouped(cache.expected)} expected: ` +

@@ -43,7 +43,7 @@ function exposureLines({ seen }: SearchHit, colours: Colours): readonly string[]
         ? []
         : [
             `by the transcript: at step ${fall.step} the provider counted ${grouped(fall.fewer)} tokens fewer; ` +
-              `what left is not recorded${falls.length > 1 ? `, as at ${falls.length - 1} later` : ''}`,
+              `which text left is not recorded${falls.length > 1 ? `, as at ${falls.length - 1} later` : ''}`,
           ]),
     ].map((line) => colours.dim(`    ${line}`));
   });

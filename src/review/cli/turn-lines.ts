@@ -82,10 +82,10 @@ const EVENTS: Readonly<Record<LoggedEvent['kind'], string>> = {
   compacted: 'the harness compacted its history',
   shortened: 'the harness sends less of its history',
   diverged: "the harness's history continues differently",
-  forked: 'all before was made in another session',
-  paused: "Palimpsest was turned off: the harness's own list goes out from here",
+  forked: 'everything before was made in another session',
+  paused: "Palimpsest was turned off: from here on, requests are the harness's own list",
   resumed: 'Palimpsest was turned on',
-  bypassed: "a model call went out with the harness's own list",
+  bypassed: "a model call used the harness's own list",
   lost: 'an acknowledged step was lost in a damaged journal',
 };
 

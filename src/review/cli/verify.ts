@@ -50,7 +50,7 @@ function contextLines({
 
 function answerLines({ total, equal, keptOnly, unequal, unread }: AnswersReport): readonly string[] {
   if (unread === true) return ['answers   NOT CHECKED: the steps cannot be read'];
-  const kept = keptOnly === 0 ? '' : `; of ${keptOnly} the proof is kept, but the answer is not derivable`;
+  const kept = keptOnly === 0 ? '' : `; ${keptOnly} more have a proof, but cannot be rebuilt`;
   return [
     total === 0 ? 'answers   none' : `answers   ${equal} of ${total} rebuilt byte for byte${kept}`,
     ...unequal.map(

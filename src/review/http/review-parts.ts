@@ -101,7 +101,9 @@ export const prefix = z.object({
   shared: z.object({ bytes: count, tokens: count }).describe('The common beginning'),
   written: count.describe('Tokens of the second after it'),
   again: count.describe('Of these, tokens of lines that the first had too'),
-  fewer: count.describe('Tokens that the provider counted fewer than for the first, without a record of what left'),
+  fewer: count.describe(
+    'How many tokens fewer the provider counted than for the first, if no record shows which text left',
+  ),
   difference: z
     .object({
       byte: count.describe('From the beginning of the request, in UTF-8'),
@@ -132,7 +134,7 @@ export const prefix = z.object({
   cache: z
     .object({ read: count, expected: count, verdict: z.enum(['agrees', 'read-less', 'read-more']) })
     .nullable()
-    .describe('Tokens that the provider read from its cache, and tokens that it could have read by our account'),
+    .describe('Tokens that the provider read from its cache, and tokens that it could have read by our comparison'),
   miss: z
     .object({
       reason: z.string(),
@@ -142,15 +144,15 @@ export const prefix = z.object({
     })
     .nullable()
     .describe(
-      'Why its cache did not have the whole request before, in its word and in the word for what differs by our ' +
-        'account',
+      "The provider's reason why its cache did not have the whole previous request, and the reason that our " +
+        'comparison of the requests gives',
     ),
   thinking: z
     .object({ dropped: count, lost: count, verdict: z.enum(['agrees', 'dropped-none', 'dropped-more']) })
     .nullable()
     .describe(
-      'Blocks of thinking that the provider left out of this request and not of the one before, and answers that ' +
-        'lost theirs by our account',
+      'Thinking blocks that the provider left out of this request, but not of the previous one, and answers that ' +
+        'lost theirs by our comparison',
     ),
 });
 

@@ -100,10 +100,13 @@ async function verdictOn(database: Database, step: Answered, call: FoundVersion 
   if (made === undefined)
     return {
       cause: 'missing-part',
-      why: `a text that the answer of ${JSON.stringify(id)} shows is not in the database`,
+      why: `a text in the answer of the call ${JSON.stringify(id)} is not in the database`,
     };
   if (hashText(made.toWellFormed()) === answer.sha256) return 'equal';
-  return { cause: 'differs', why: `the answer made from the stored call ${JSON.stringify(id)} is another one` };
+  return {
+    cause: 'differs',
+    why: `the answer rebuilt from the call ${JSON.stringify(id)} differs from the one that the agent got`,
+  };
 }
 
 /**

@@ -140,7 +140,7 @@ async function explain(
   for (const other of proof.ahead === undefined ? otherBases(basis, present) : []) {
     const again = await rebuilder.at({ ...proof, basis: null }, other).catch(() => undefined);
     if (again?.equal !== true) continue;
-    const why = `it is equal when it is read ${basisText(other)}`;
+    const why = `it is equal if read ${basisText(other)}`;
     return { ...place, ...firstDifference(rendered, again.rendered), cause: 'other-basis', why };
   }
   const object = section === undefined ? undefined : ownMember(OBJECT_OF_SECTION, section)?.(proof.session);
@@ -149,7 +149,7 @@ async function explain(
     return {
       ...finding,
       cause: 'made-while-away',
-      why: 'it was made while the database was away, from what its process knew then',
+      why: 'it was made while the database was away, from the data that its process had then',
     };
   }
   return {

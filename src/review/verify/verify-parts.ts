@@ -228,7 +228,7 @@ async function checkSteps(checked: CheckedSession): Promise<CheckedSteps | Damag
   if (wrong instanceof Error) return wrong;
   const were = await headsThen(checked, old, calls);
   const damages = [
-    ...wrong.map((part) => ({ part, what: 'damaged' as const, of: 'it does not say what its steps say' })),
+    ...wrong.map((part) => ({ part, what: 'damaged' as const, of: 'it differs from its steps' })),
     ...rewrittenSteps(session, then, now),
     ...rewrittenCalls(old, were, calls),
     ...lostSteps(session, now),

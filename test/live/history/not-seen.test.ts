@@ -131,7 +131,7 @@ describe('requests that a model got without Palimpsest (decision E12)', () => {
     const { turns } = await askTurns(await open(), { session: inLoop });
     expect(turns[0]?.events).toMatchObject([{ kind: 'bypassed', detail: 'no answer within 2000 ms' }]);
     expect((await ask('log', inLoop)).stdout).toContain(
-      "a model call went out with the harness's own list: no answer within 2000 ms",
+      "a model call used the harness's own list: no answer within 2000 ms",
     );
     expect((await json('log', inLoop)).turns[0].events).toMatchObject([
       { kind: 'bypassed', detail: 'no answer within 2000 ms' },

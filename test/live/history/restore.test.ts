@@ -283,7 +283,7 @@ describe('restoring from a moment', () => {
     [[`${name}-first@turn:99`], /no turn 99/],
     [[`${name}-first`, '--moved', 'here'], /OLD=NEW/],
     [[`${name}-first`, '--root', '/nowhere/at/all'], /does not exist/],
-    [['--undo', 'r1'], /no restoring/],
+    [['--undo', 'r1'], /no restore "?r1/],
   ])('refuses %j with a reason', async (args, why) => {
     expect(await refused(...args)).toMatch(why);
   });

@@ -66,7 +66,7 @@ describe('a session whose transcript begins with the history of its parent', () 
       ['turn', true],
       ['message', true],
       ['message', true],
-      ['event', `All before this line was made in the session ${idOf(BEGAN)}`],
+      ['event', `Everything before this line was made in the session ${idOf(BEGAN)}`],
       ['turn', false],
       ['message', false],
       ['message', false],
@@ -93,7 +93,7 @@ describe('a session whose transcript begins with the history of its parent', () 
         if (row.kind === 'message') return [String(row.inherited)];
         return row.kind === 'event' ? [row.text] : [];
       }),
-    ).toEqual(['true', 'true', 'All before this line was made in the session s-0', 'false', 'false']);
+    ).toEqual(['true', 'true', 'Everything before this line was made in the session s-0', 'false', 'false']);
   });
 
   test('costs what its own calls cost, and names the fork as the cause of the lost cache', async () => {

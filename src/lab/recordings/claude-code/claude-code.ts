@@ -112,7 +112,7 @@ class ClaudeCodeReader implements LineReader {
       this.#context.onLoss({
         reason: 'duplicate-id',
         place,
-        detail: `the record ${excerpt(uuid)} was there before: left out`,
+        detail: `the record ${excerpt(uuid)} occurs again: left out`,
       });
       return;
     }

@@ -57,7 +57,9 @@ export function readReplacements(
       });
     }
     const what =
-      call === undefined ? 'of something else than a result' : `in place of the result of the call ${excerpt(call)}`;
+      call === undefined
+        ? 'in place of something other than a result'
+        : `in place of the result of the call ${excerpt(call)}`;
     const detail = `the model saw ${text?.length ?? 'unknown'} characters ${what}; the recorded result stays unchanged`;
     onLoss({ reason: 'not-as-shown', place: `${at.place}.replacements[${index}]`, detail });
   }
@@ -74,7 +76,7 @@ export function readMicrocompact({ queue, onLoss }: ClaudeContext, at: ClaudeRec
     const detail =
       dropped.length === 0 && unknown === 0
         ? 'it does not name the results that left the context'
-        : `${unknown} results are not here`;
+        : `${unknown} results are not in the recording`;
     onLoss({
       reason: 'not-as-shown',
       place: at.place,

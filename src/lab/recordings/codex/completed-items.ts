@@ -155,7 +155,7 @@ export class CompletedItems {
   finish(): void {
     if (!this.#hasTranscript) return;
     for (const { place, text } of this.#unsaid.values()) {
-      const detail = `the transcript lacks this message of an event: left out: ${text}`;
+      const detail = `this message is in an event and not in the transcript: left out: ${text}`;
       this.#context.onLoss({ reason: 'unknown-record', place, detail });
     }
   }

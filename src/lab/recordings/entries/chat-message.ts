@@ -171,7 +171,11 @@ function chatCall(call: JsonObject, place: string, onLoss: OnLoss): ChatCall {
   const named = objectAt(call, 'function') ?? custom ?? call;
   const id = idAt(call, 'id') ?? idAt(call, 'call_id');
   if (id === undefined)
-    onLoss({ reason: 'malformed-record', place, detail: 'a call without an id: its place stands for it' });
+    onLoss({
+      reason: 'malformed-record',
+      place,
+      detail: 'a call without an id: its place in the recording is used instead',
+    });
   const tool = toolName(named, place, onLoss);
   const args =
     custom === undefined ? callArguments(named.arguments ?? named.input, place, onLoss) : { input: custom.input };

@@ -124,7 +124,7 @@ function readUnclean(
   const place = `line ${raw.line}`;
   const { values, rest } = completeValues(text);
   if (values.length > 1 || (values.length === 1 && rest !== '')) {
-    onLoss({ reason: 'repaired-text', place, detail: `${values.length} values on one line were read apart` });
+    onLoss({ reason: 'repaired-text', place, detail: `${values.length} values on one line were read separately` });
   }
   if (rest === '') return values;
   const torn = raw.last && /^[{[]/.test(rest);

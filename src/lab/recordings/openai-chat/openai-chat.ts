@@ -106,7 +106,7 @@ class Conversations {
       this.#onLoss({
         reason: 'malformed-record',
         place,
-        detail: 'a result without the id of its call: put to the oldest open one',
+        detail: 'a result without the id of its call: assigned to the oldest open call',
       });
     }
     const text = this.#text(message, place);

@@ -114,7 +114,7 @@ class PiReader implements LineReader {
     const own = idAt(record, 'id');
     const id = own ?? entryId(this.#index);
     if (this.#ids.has(id)) {
-      this.#onLoss({ reason: 'duplicate-id', place, detail: `the entry ${excerpt(id)} was there before: left out` });
+      this.#onLoss({ reason: 'duplicate-id', place, detail: `the entry ${excerpt(id)} occurs again: left out` });
       return [];
     }
     this.#ids.add(id);

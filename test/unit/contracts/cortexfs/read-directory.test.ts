@@ -183,7 +183,7 @@ describe('reading a session directory', () => {
       new Map(files).set(path, (files.get(path) ?? '').replace(from, to));
     expect(planImport(files).steps).toHaveLength(1);
     expect(() => planImport(changed('messages.jsonl', '"a"', '"c"'))).toThrow(
-      'line 1: sha256: it belongs to other messages',
+      'line 1: sha256: it belongs to messages that differ',
     );
     expect(() => planImport(changed('context/palimpsest.jsonl', '"seq":1', '"seq":2'))).toThrow('line 2: step.seq');
     expect(() => planImport(changed('context/palimpsest.jsonl', '"changes":{}', '"changes":{"pin":["x"]}'))).toThrow(

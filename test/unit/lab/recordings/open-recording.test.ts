@@ -10,7 +10,7 @@ test('a pipe without a writer is refused at once, with the remedy', async () => 
   try {
     execFileSync('mkfifo', [join(folder, 'pipe')]);
     await expect(openRecording(join(folder, 'pipe'))).rejects.toThrow(
-      /\(ESPIPE\): .*save what the pipe gives in a file/,
+      /\(ESPIPE\): .*save the output of the pipe to a file/,
     );
   } finally {
     await rm(folder, { recursive: true });

@@ -39,7 +39,7 @@ test('separates the work of sub-agents exactly where the list counts the convers
 
 test('recognises by its size a file other than the counted one', () => {
   expect(countDifferences(report(), listed({ bytes: 5_000, messages: 100 }))).toEqual([
-    'items 20, listed 100: counted in a file of 5000 bytes; the one here has 1000 of them',
+    'items 20, listed 100: counted in a file of 5000 bytes; the file here has 1000',
   ]);
 });
 
@@ -48,7 +48,7 @@ test.each([
   [7, '6 by calls, and 1 attached to a prompt: listed as reads, no calls here'],
   [
     9,
-    '4 by reading tools and 2 by command lines that print a file; listed are 5 of the latter: the list does not ' +
+    '4 by reading tools and 2 by command lines that print a file; the list has 5 of the latter: the list does not ' +
       'say which commands it counts',
   ],
 ])('adds up reads that are listed as %i', (reads, reason) => {
