@@ -129,7 +129,10 @@ export class HttpEndpoint {
       return answer(response, { status: 400, message: 'Bad Request: the Mcp-Session-Id header is missing' });
     }
     if (this.#clients.size >= MOST_CLIENTS) {
-      return answer(response, { status: 503, message: `Too many clients: ${MOST_CLIENTS} are connected` });
+      return answer(response, {
+        status: 503,
+        message: `Too many clients: ${MOST_CLIENTS} are connected; retry once one has left`,
+      });
     }
     const client = await this.#connect();
     await this.#pass(client, request, response);

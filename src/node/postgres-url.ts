@@ -54,7 +54,7 @@ function hostOf(text: string): DatabaseHost {
   const host = bracketed ?? plain;
   if (host === undefined) return refuse('a host in it is invalid');
   const number = port === undefined ? DEFAULT_PORT : Number(port);
-  if (number < 1 || number > 65_535) return refuse(`${number} is not a port`);
+  if (number < 1 || number > 65_535) return refuse(`the port ${number} is not between 1 and 65535`);
   return { host, port: number };
 }
 

@@ -30,7 +30,7 @@ export async function takeFreeName(draft: string, path: string): Promise<void> {
   } catch (error) {
     if (!hasNoLinks(error)) throw error;
     if ((await unlessMissing(lstat(path))) !== undefined)
-      throw Object.assign(new Error(`EEXIST: ${path} is there already`, { cause: error }), {
+      throw Object.assign(new Error(`EEXIST: ${path} exists already`, { cause: error }), {
         code: 'EEXIST',
         syscall: 'rename',
       });

@@ -213,7 +213,10 @@ export async function planRestore(
   const { snapshot, moment } = point;
   const key = sessionObjectId(session);
   if (!(await snapshot.heads([key])).has(key))
-    throw new HistoryError('not-yet', `session ${session} did not exist at ${formatMoment(moment)}`);
+    throw new HistoryError(
+      'not-yet',
+      `session ${session} did not exist at ${formatMoment(moment)}; palimpsest log ${session} shows its turns`,
+    );
   const steps =
     point.place === undefined
       ? await (snapshot === own.present ? own.steps(session) : snapshot.steps(session))

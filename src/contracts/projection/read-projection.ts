@@ -188,7 +188,8 @@ function firstWaiting({ entries, running, seq }: Projection): number {
 function notYet(session: SessionId, { moment, basis }: Point): HistoryError {
   return new HistoryError(
     'not-yet',
-    `session ${session} did not exist at ${formatMoment(moment)}, transaction ${basis.txId ?? 'none'}`,
+    `session ${session} did not exist at ${formatMoment(moment)}, transaction ${basis.txId ?? 'none'}; ` +
+      `palimpsest log ${session} shows its turns`,
   );
 }
 

@@ -44,7 +44,10 @@ export class SessionMoment {
       timeline.present.lineage(session),
     ]);
     if (lineage === undefined)
-      throw new HistoryError('not-yet', `session ${session} did not exist at ${formatMoment(point.moment)}`);
+      throw new HistoryError(
+        'not-yet',
+        `session ${session} did not exist at ${formatMoment(point.moment)}; palimpsest log ${session} shows its turns`,
+      );
     return new SessionMoment({ projection, point, lineage }, timeline.present);
   }
 

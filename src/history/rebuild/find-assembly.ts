@@ -55,7 +55,8 @@ export async function rebuildAssembly(
     const step = wanted.step === undefined ? '' : `, step ${wanted.step}`;
     throw new HistoryError(
       'beyond-end',
-      `no context of session ${session} was handed out in turn ${wanted.turn}${step}`,
+      `no context of session ${session} was handed out in turn ${wanted.turn}${step}; palimpsest report list ` +
+        `${session} lists its contexts`,
     );
   }
   return new AssemblyRebuilder(storeOf(store, present)).rebuild(proof);

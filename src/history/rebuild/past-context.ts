@@ -80,7 +80,11 @@ async function notYet(
   { moment, place, basis }: Pick<Point, 'moment' | 'place' | 'basis'>,
 ): Promise<HistoryError> {
   const at = formatMoment(moment);
-  if (place === undefined) return new HistoryError('not-yet', `session ${session} did not exist at ${at}`);
+  if (place === undefined)
+    return new HistoryError(
+      'not-yet',
+      `session ${session} did not exist at ${at}; palimpsest log ${session} shows its turns`,
+    );
   const upto = (await snapshot.sessionHead(place.owner))?.marks.upto ?? 0;
   const known = upto === 0 ? 'it had no step there yet' : `its last step there was ${upto}`;
   return new HistoryError(

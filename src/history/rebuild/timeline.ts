@@ -279,7 +279,10 @@ export class Timeline {
     const step = stepOf(session, turns, moment);
     const times = (await this.present.stepTimes(session, [step.seq])).get(step.seq);
     if (times === undefined)
-      throw new HistoryError('not-yet', `step ${step.seq} of session ${session} is not in the database yet`);
+      throw new HistoryError(
+        'not-yet',
+        `step ${step.seq} of session ${session} is not in the database yet; palimpsest doctor says why`,
+      );
     return {
       place: { session, owner: times.owner, turn: step.turn, seq: step.seq, isEnd: step.seq === turns.at(-1)?.last },
       basis: { validTime: new Date(step.at), txId: times.txId },

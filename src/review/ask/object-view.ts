@@ -120,9 +120,14 @@ export async function requireText(view: ObjectView): Promise<VersionText> {
   const id = quoted(version['xt/id']);
   if (gone) throw new HistoryError('no-content', `${id} was deleted at that moment; ask for an earlier one`);
   if (version.type !== 'file')
-    throw new HistoryError('no-content', `${id} is a ${version.type} and has no text of its own; show prints it`);
+    throw new HistoryError(
+      'no-content',
+      `${id} is a ${version.type} and has no text of its own; palimpsest show prints it`,
+    );
   throw new HistoryError(
     'no-content',
-    version.file_hash === null ? `${id} had not been read at that moment` : `${id} is not text; only its hash was kept`,
+    version.file_hash === null
+      ? `${id} had not been read at that moment; ask for a later one`
+      : `${id} is not text; only its hash was kept`,
   );
 }

@@ -67,7 +67,7 @@ describe('a query of a reviewer', () => {
     ['"text"', 'neither'],
     ['{:find [?e] :where [[?e :type]] :order-by [[?e :up]]}', ':order-by'],
     ['{:find [?e] :where [[?e :type]] :order-by [?e]}', ':order-by'],
-    ['{:find [?e] :where [((f) ?e)]}', 'list begins'],
+    ['{:find [?e] :where [((f) ?e)]}', 'list must begin'],
     ['{:find [?e] :where [[?e :type]] :rules [["x"]]}', 'rule'],
     [`{:find [?e] :where [[?e :type "${'x'.repeat(20_001)}"]]}`, 'characters'],
     [`{:find [?e] :where [${'['.repeat(9_000)}${']'.repeat(9_000)}]}`, 'deeper'],
