@@ -88,7 +88,7 @@ describe('a place in a bucket', () => {
     const nowhere = await checkpointStore('s3://no-such-bucket/x', s3.environment);
     await expect(nowhere.createOnce('writing.json', 'x')).rejects.toMatchObject({
       code: 'io',
-      message: expect.stringMatching(/404 NoSuchBucket.*Make the bucket/),
+      message: expect.stringMatching(/404 NoSuchBucket.*Create the bucket/),
     });
     await expect(nowhere.text('writing.json')).rejects.toMatchObject({
       code: 'io',

@@ -216,6 +216,6 @@ describe('a session in one file', () => {
     expect(again.code).toBe(0);
     expect((await readFile(join(made.root, 'again.html'))).equals(await readFile(file))).toBe(true);
     const over = await run('export', made.session, '--html', file);
-    expect([over.code, over.stderr]).toEqual([1, expect.stringContaining('nothing is written over')]);
+    expect([over.code, over.stderr]).toEqual([1, expect.stringContaining('is not overwritten')]);
   });
 });

@@ -68,7 +68,7 @@ describe('palimpsest open', () => {
     const { session } = await opened('5f0c1a52');
     for (const flags of [['--plan'], []]) {
       const { code, stderr } = await built('undo', session, '1', ...flags);
-      expect([code, stderr]).toEqual([1, expect.stringMatching(/is another agent's.*fork it/s)]);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/belongs to another agent.*Fork it/s)]);
     }
   });
 

@@ -78,7 +78,7 @@ describe('a session that only a transcript shows', () => {
     await sharing.close();
     await expect(requireOwn(await timeline(), session)).rejects.toMatchObject({
       code: 'foreign-session',
-      message: expect.stringMatching(/is another agent's.*fork it/s),
+      message: expect.stringMatching(/belongs to another agent.*Fork it/s),
     });
     await expect(verbPrice(await timeline(), { session, object: '/p/a.ts', verb: 'pin' })).rejects.toMatchObject({
       code: 'foreign-session',

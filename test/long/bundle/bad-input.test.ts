@@ -131,7 +131,7 @@ describe('an invalid bundle', () => {
     expect(header).toMatchObject({ session: `${name}-first`, sessions: [`${name}-first`], version: 1 });
     expect(manifest.objects).toMatchObject({ toolcall: 6, file: 4 });
     const again = await run('export', `${name}-first`, path('good.bundle'));
-    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('nothing is written over')]);
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('is not overwritten')]);
     const taken = await run('import', path('good.bundle'), '--json');
     expect(JSON.parse(taken.stdout)).toMatchObject({ session: `${name}-first`, imported: false });
     const past = await run('export', `${name}-first`, path('past.bundle'), '--as-of', 'turn:1', '--json');
