@@ -20,7 +20,7 @@ const withSteering = (command: Command): Command =>
       ),
     )
     .addOption(
-      new Option('--control <share>', 'leave this share of sessions alone, for comparison; 0 to 1').argParser(
+      new Option('--control <share>', 'leave this share of sessions unchanged, for comparison; 0 to 1').argParser(
         numberBetween(0, 1),
       ),
     )

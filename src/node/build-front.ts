@@ -150,7 +150,7 @@ export async function compileFront(
     COMPILE_AND_PACK,
   ];
   const result = await runProcess(work.java.command, args, { limitMs: TIME_LIMITS.compileMs, signal });
-  if (result?.code !== 0) throw buildFailure('compiling the front', result?.output ?? 'Java has gone');
+  if (result?.code !== 0) throw buildFailure('compiling the front', result?.output ?? 'Java has ended');
   await rm(work.classesDir, { recursive: true, force: true });
 }
 
@@ -193,7 +193,7 @@ export async function makeArchive(
   ];
   try {
     const result = await runProcess(work.java.command, args, { limitMs: work.limitMs, signal });
-    if (result?.code !== 0) throw buildFailure('the first trial run of the node', result?.output ?? 'Java has gone');
+    if (result?.code !== 0) throw buildFailure('the first trial run of the node', result?.output ?? 'Java has ended');
     return await rename(draft, work.archive).then(
       () => true,
       () => false,

@@ -130,9 +130,7 @@ export function limitsOf({ unpriced, repeated, uncounted }: Costs): readonly str
     'Input, cache and output are tokens. Those of results are estimates.',
     `Costs are list prices of ${DOLLAR_PRICES_AS_OF} unless the agent recorded its own. Subscriptions bill otherwise.`,
     'Long prompts cost more than counted here.',
-    ...(models.length === 0
-      ? []
-      : [`No price is known for ${models.join(', ')}. The mark > stands at sums without it.`]),
+    ...(models.length === 0 ? [] : [`No price is known for ${models.join(', ')}. The sign > marks sums without them.`]),
     ...(uncounted === 0
       ? []
       : [`${callsText(uncounted)} without token counts in the recording ${uncounted === 1 ? 'is' : 'are'} left out.`]),

@@ -37,14 +37,13 @@ export interface OpenFlags {
 const OUTCOMES: Readonly<Record<OpenedSession['outcome'], string>> = {
   imported: 'imported from the transcript',
   continued: 'continued from the transcript',
-  anew: 'imported anew from the transcript, which changed since the first import',
+  anew: 'imported again from the transcript, which changed since the first import',
   unchanged: 'imported before from the transcript',
   recorded: 'recorded by Palimpsest itself',
   followed: 'recorded from the transcript by palimpsest watch, which follows it',
 };
 
-const LIMITS =
-  'Palimpsest did not see the requests. It shows them as the transcript has them, which lacks ' + `${NOT_TOLD}.`;
+const LIMITS = `Palimpsest did not see the requests. It shows them as the transcript has them, which lacks ${NOT_TOLD}.`;
 
 /** Returns whether a browser can be opened on this machine. */
 function hasBrowser(env: Environment): boolean {

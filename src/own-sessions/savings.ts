@@ -180,12 +180,13 @@ export function savingsAction({ data, json = false }: SavingsFlags): Promise<voi
         }),
         coloursFor(standardOutput({})),
       ),
-      `Dollars are list prices of ${DOLLAR_PRICES_AS_OF}. The arms did different work, which alone moves the ratio.`,
+      `Dollars are list prices of ${DOLLAR_PRICES_AS_OF}. The two arms did different work, and that also changes ` +
+        'the ratio.',
       ...(isEnough
         ? []
         : [
             `Too few sessions for a comparison: each arm needs ${LEAST_SESSIONS}. ` +
-              'palimpsest run --steer --control 0.1 claude leaves a tenth of the sessions alone.',
+              'palimpsest run --steer --control 0.1 claude leaves a tenth of the sessions unchanged.',
           ]),
     ]);
   });

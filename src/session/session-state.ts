@@ -223,7 +223,7 @@ function requireNext(before: Place, step: Step): void {
   if (step.seq !== before.seq + 1) {
     throw new SessionError(
       'sequence-gap',
-      `session ${before.id} stands at step ${before.seq}; step ${step.seq} cannot follow`,
+      `session ${before.id} is at step ${before.seq}; step ${step.seq} cannot follow`,
     );
   }
   const opens = step.opens !== undefined;

@@ -160,7 +160,7 @@ export function palimpsestForPi(pi: PiExtensionApi): void {
         session?.loop.render(session.id, rendering);
         if (tidy) session?.loop.tidy(session.id);
         const how = Object.keys(rendering).length === 0 ? '' : `; ${args.trim()} from its next model call on`;
-        const shown = tidy ? '; with layout epoch its context begins anew with your next message' : how;
+        const shown = tidy ? '; with layout epoch a new epoch begins with your next message' : how;
         ui.notify(`Palimpsest is ${session?.on === true ? 'on' : 'off'} in this session${shown}`, 'info');
       } catch (error) {
         ui.notify(messageOf(error), 'warning');

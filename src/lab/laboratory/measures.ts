@@ -73,8 +73,8 @@ export const MEASURES: readonly Measure[] = [
   {
     name: 'one activate away',
     says:
-      'Needed lines outside of the request whose text the policy gives back, if the request lets a model find that ' +
-      "out: it has the text's call with its arguments, or a line with the file's path or the call's beginning.",
+      'Needed lines that are not in the request, but that one call of activate would return. The request must name ' +
+      "their text: by its call with arguments, or by a line with the file's path or the beginning of the call.",
     cannot: 'Whether a model would have made that call.',
   },
   {
@@ -92,8 +92,8 @@ export const MEASURES: readonly Measure[] = [
   {
     name: 'put back',
     says:
-      'Texts that answers needed and requests lacked, each once a turn. The cost has for each a call over the same ' +
-      'context with 80 tokens of answer, and the text for the rest of the turn.',
+      'Texts that answers needed and requests lacked, each once a turn. For each, the cost includes one more call ' +
+      'over the same context with an answer of 80 tokens, and the text for the rest of the turn.',
     cannot: 'One missing text may lead to no further call, or to many. Lost texts are charged as if they were found.',
   },
   {
@@ -101,7 +101,8 @@ export const MEASURES: readonly Measure[] = [
     says:
       'Average tokens of results in a request that show an outdated state of a file. Counts the changes that the ' +
       'recording shows.',
-    cannot: 'A result that the model itself has made old by an edit is counted too, though the edit stands beside it.',
+    cannot:
+      "A result that the model's own edit made outdated is counted too, although the request also shows the edit.",
   },
   {
     name: 'over window',

@@ -99,7 +99,7 @@ export const policySchema = z.discriminatedUnion('policy', [
   z.strictObject({
     policy: z.literal('palimpsest'),
     layout: z.enum(['ssot', 'chat-first', 'pool-last', 'epoch']),
-    per: z.enum(['call', 'turn']).default('call').describe('Made anew for every call, or for the first of a turn'),
+    per: z.enum(['call', 'turn']).default('call').describe('Made for every call, or only for the first call of a turn'),
     shortIds: z.boolean().default(false),
     retention: z.enum(['window', 'use']).optional().describe('`use` with layout `epoch`, else `window`'),
     uses: z

@@ -65,7 +65,7 @@ export const comparedContexts = {
 export const contextKind = z
   .enum(['sent', 'transcript', 'unseen'])
   .describe(
-    "sent: its record has the bytes that went out; transcript: an agent's own file records it; unseen: no model " +
+    "sent: its record has the sent bytes; transcript: an agent's own file records it; unseen: no model " +
       'was sent this',
   );
 
@@ -128,8 +128,8 @@ export const prefix = z.object({
     .object({ kept: count, lost: count, left: count })
     .nullable()
     .describe(
-      "The model's answers in the first request, which may hold reasoning: still valid, not valid or gone inside " +
-        'their turn, gone with a closed turn',
+      "The model's answers in the first request, by their reasoning. kept: still valid; lost: invalid, or removed " +
+        'inside their turn; left: removed with a closed turn',
     ),
   cache: z
     .object({ read: count, expected: count, verdict: z.enum(['agrees', 'read-less', 'read-more']) })

@@ -55,7 +55,7 @@ export const sessionRow = z.object({
   check: z
     .object({ findings: count, at: time })
     .nullable()
-    .describe('The last palimpsest verify; null if it was not run, or the session has gone on since'),
+    .describe('The last palimpsest verify; null if it was not run, or the session has continued since then'),
 });
 
 /** Returns a session's row before its members get the names in which they are sent. */

@@ -97,7 +97,7 @@ function partText(part: unknown, { place, onLoss, other }: ContentPlace): string
   onLoss({
     reason: 'unknown-block',
     place,
-    detail: `a part of the kind ${JSON.stringify(kind)} is kept as its name alone`,
+    detail: `of a part of the kind ${JSON.stringify(kind)} only the name is kept`,
   });
   return `[${kind}]`;
 }
