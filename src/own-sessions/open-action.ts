@@ -43,7 +43,7 @@ const OUTCOMES: Readonly<Record<OpenedSession['outcome'], string>> = {
   followed: 'recorded from the transcript by palimpsest watch, which follows it',
 };
 
-const LIMITS = `Palimpsest did not see the requests. It shows them as the transcript has them, which lacks ${NOT_TOLD}.`;
+const LIMITS = `Palimpsest did not see the requests. It shows them from the transcript, which lacks ${NOT_TOLD}.`;
 
 /** Returns whether a browser can be opened on this machine. */
 function hasBrowser(env: Environment): boolean {
