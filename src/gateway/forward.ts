@@ -80,7 +80,7 @@ async function begun(
   const by = codingsOf(request.rawHeaders);
   const decoded = by === undefined ? bytes : await decodedBody(bytes, by);
   const head = { wire, path: loggedPath(target.path), headers: loggedHeaders(request.rawHeaders) };
-  const made = decoded === undefined ? undefined : await steering?.outgoing(head, decoded);
+  const made = decoded === undefined ? undefined : await steering?.outgoing(head, decoded, at);
   if (made !== undefined && 'status' in made) return { refused: made };
   const isChanged = made !== undefined && made.body !== decoded;
   const sent = made?.body ?? decoded ?? bytes;
@@ -93,7 +93,7 @@ async function begun(
     ...(by === undefined || isChanged
       ? {}
       : { encoded: { by: by.slice(0, 100), bytes: bytes.length, isDecoded: decoded !== undefined } }),
-    ...defined({ steer: made?.steer }),
+    ...defined({ steer: made?.steer, own: isChanged && made.isMissed === true ? decoded : undefined }),
   });
   return {
     keeps: mayBeContinued(wire, sent),
@@ -237,7 +237,6 @@ export async function forward(exchange: Exchange): Promise<void> {
       await answer(from, response, tap);
     } finally {
       tapped = await tap?.end(from.statusCode ?? 0);
-      if (tapped !== undefined) call?.answered?.(tapped.facts);
     }
   } catch (error) {
     upstream?.destroy();
@@ -248,6 +247,7 @@ export async function forward(exchange: Exchange): Promise<void> {
     }
   } finally {
     connection.end();
+    call?.answered?.(tapped?.facts);
     await call?.entry?.end(tapped?.facts, tapped?.kept);
   }
 }

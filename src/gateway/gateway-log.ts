@@ -7,7 +7,7 @@ import { identifySelf } from '../process/process-identity.js';
 import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import type { AnswerFacts } from './answer-facts.js';
-import { LOG_FORMAT, type LoggedAnswer, type LoggedRequest } from './log-entries.js';
+import { LOG_FORMAT, type LoggedAnswer, type LoggedRequest, type LoggedText } from './log-entries.js';
 import { LogFile } from './log-file.js';
 import { LoggedBody } from './masked-spans.js';
 
@@ -37,8 +37,12 @@ export interface LogTroubles {
   failed(reason: string): void;
 }
 
-/** A request to log, before its body is cut into spans. */
-export type NewRequest = Omit<LoggedRequest, 'kind' | 'spans' | 'bytes'> & { readonly body: Buffer };
+/** A request to log, before its bodies are cut into spans. */
+export type NewRequest = Omit<LoggedRequest, 'kind' | 'spans' | 'bytes' | 'own'> & {
+  readonly body: Buffer;
+  /** See `LoggedRequest.own`. */
+  readonly own?: Buffer;
+};
 
 /**
  * The append-only log of one gateway process. Its methods never reject. If a request cannot be
@@ -71,15 +75,14 @@ export class GatewayLog {
    * Logs a request before it is forwarded. Returns undefined if that failed or took too long, and
    * then reports the failure. Never rejects.
    */
-  async begin({ body, ...request }: NewRequest): Promise<OpenRequest | undefined> {
-    const kept = new LoggedBody(this.mask, body);
-    if (this.#latest === undefined) for (const i of kept.keys.keys()) kept.kept(i);
-    else this.#latest.prepare(kept);
+  async begin({ body, own, ...request }: NewRequest): Promise<OpenRequest | undefined> {
+    const sent = this.#prepared(body);
+    const bodies = { sent, own: own === undefined ? undefined : this.#prepared(own) };
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error(`the disk took longer than ${LONGEST_WAIT_MS} ms`)), LONGEST_WAIT_MS);
     });
-    const logged = this.#begun(request, kept);
+    const logged = this.#begun(request, bodies);
     logged.catch(() => undefined);
     try {
       return await Promise.race([logged, late]);
@@ -91,14 +94,31 @@ export class GatewayLog {
     }
   }
 
-  async #begun(request: Omit<NewRequest, 'body'>, body: LoggedBody): Promise<OpenRequest> {
+  /** Masks the spans that the log lacks, so that the write itself only waits for the disk. */
+  #prepared(body: Buffer): LoggedBody {
+    const kept = new LoggedBody(this.mask, body);
+    if (this.#latest === undefined) for (const i of kept.keys.keys()) kept.kept(i);
+    else this.#latest.prepare(kept);
+    return kept;
+  }
+
+  async #begun(
+    request: Omit<NewRequest, 'body' | 'own'>,
+    { sent, own }: { readonly sent: LoggedBody; readonly own: LoggedBody | undefined },
+  ): Promise<OpenRequest> {
     const file = await this.#taken();
     let number: number;
     try {
       const { headers, path } = request;
       const masked = Object.entries(headers).map(([name, value]) => [name, this.mask.text(value)]);
       const head = { ...request, path: this.mask.text(path), headers: Object.fromEntries(masked) };
-      number = await file.appendBody(body, (kept) => ({ kind: 'request', ...head, ...kept }));
+      const entry = (text: LoggedText, ownText: LoggedText | undefined): LoggedRequest => ({
+        kind: 'request',
+        ...head,
+        ...text,
+        ...defined({ own: ownText }),
+      });
+      number = await file.appendBody(sent, entry, own);
     } catch (error) {
       await this.#left(file);
       throw error;
@@ -110,7 +130,7 @@ export class GatewayLog {
         const logged =
           kept === undefined
             ? file.append(entry)
-            : file.appendBody(new LoggedBody(this.mask, kept), (body) => ({ ...entry, kept: body }));
+            : file.appendBody(new LoggedBody(this.mask, kept), (text) => ({ ...entry, kept: text }));
         await logged.catch((error: unknown) => this.#troubles.failed(messageOf(error)));
         await this.#left(file);
       },

@@ -19,6 +19,12 @@ export interface LogHead {
 /** The spans that make up a text, as runs of consecutive entry numbers. */
 export type SpanRuns = readonly (readonly [first: number, last: number])[];
 
+/** A text in the log. `bytes` is its size. */
+export interface LoggedText {
+  readonly spans: SpanRuns;
+  readonly bytes: number;
+}
+
 /** How a steering gateway sent a request. */
 export interface SteerFacts {
   /** The control arm's requests are never changed. */
@@ -54,6 +60,11 @@ export interface LoggedRequest {
   readonly encoded?: { readonly by: string; readonly bytes: number; readonly isDecoded: boolean };
   /** Present if the gateway steers. The recorded body is the one that was sent. */
   readonly steer?: SteerFacts;
+  /**
+   * The client's own body. Present if another body was sent before the session's steps were
+   * recorded, so that a later gateway can record them.
+   */
+  readonly own?: LoggedText;
 }
 
 /** The end of a request. `request` is the number of that request's entry. */
@@ -67,7 +78,7 @@ export interface LoggedAnswer {
    * The answer's blocks or items as JSON. Present if a later request may continue the answer
    * without repeating it.
    */
-  readonly kept?: { readonly spans: SpanRuns; readonly bytes: number };
+  readonly kept?: LoggedText;
 }
 
 /** An entry of the log that is not a span. */
@@ -75,6 +86,7 @@ export type LogEntry = LogHead | LoggedRequest | LoggedAnswer;
 
 const number = z.int().nonnegative();
 const runs = z.array(z.tuple([number, number]));
+const text = z.object({ spans: runs, bytes: number });
 
 const entrySchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('head'), format: number, pid: number, started: z.string() }),
@@ -97,13 +109,14 @@ const entrySchema = z.discriminatedUnion('kind', [
         bytes: number,
       })
       .optional(),
+    own: text.optional(),
   }),
   z.object({
     kind: z.literal('answer'),
     request: number,
     at: number,
     facts: z.looseObject({ status: number }).optional(),
-    kept: z.object({ spans: runs, bytes: number }).optional(),
+    kept: text.optional(),
   }),
 ]);
 

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { encodeFrameHeader, FRAME_HEADER_BYTES, frameSalt } from '../journal/frame.js';
-import { entryPayload, type LogEntry, type SpanRuns, spanPayload } from './log-entries.js';
+import { entryPayload, type LogEntry, type LoggedText, spanPayload } from './log-entries.js';
 import type { LoggedBody } from './masked-spans.js';
 
 /** Frames that are written together. */
@@ -14,12 +14,6 @@ interface Batch {
 /** A written span, and its size. */
 interface WrittenSpan {
   readonly number: number;
-  readonly bytes: number;
-}
-
-/** A body as the file stores it. */
-export interface KeptBody {
-  readonly spans: SpanRuns;
   readonly bytes: number;
 }
 
@@ -69,23 +63,19 @@ export class LogFile {
   }
 
   /**
-   * Appends the spans of a body that the file does not have yet, and an entry that refers to all
-   * its spans. Masks each span once. Returns the number of the entry. Rejects with system errors,
-   * and has then written nothing.
+   * Appends the spans of one or two bodies that the file does not have yet, and an entry that
+   * refers to all their spans. Masks each span once. Returns the number of the entry. Rejects with
+   * system errors, and has then written nothing.
    */
-  appendBody(body: LoggedBody, entry: (body: KeptBody) => LogEntry): Promise<number> {
+  appendBody(
+    body: LoggedBody,
+    entry: (text: LoggedText, own: LoggedText | undefined) => LogEntry,
+    own?: LoggedBody,
+  ): Promise<number> {
     return this.#serial(async (batch, fresh) => {
-      const runs: [number, number][] = [];
-      let size = 0;
-      for (const [i, key] of body.keys.entries()) {
-        const { number, bytes } = this.#spans.get(key) ?? fresh.get(key) ?? this.#addSpan(batch, body.kept(i));
-        fresh.set(key, { number, bytes });
-        size += bytes;
-        const last = runs.at(-1);
-        if (last !== undefined && last[1] + 1 === number) last[1] = number;
-        else runs.push([number, number]);
-      }
-      return this.#add(batch, entryPayload(entry({ spans: runs, bytes: size })));
+      const text = this.#addBody(body, batch, fresh);
+      const ownText = own === undefined ? undefined : this.#addBody(own, batch, fresh);
+      return this.#add(batch, entryPayload(entry(text, ownText)));
     });
   }
 
@@ -99,6 +89,20 @@ export class LogFile {
   /** Masks the spans that the file lacks, so that the write itself only waits for the disk. */
   prepare(body: LoggedBody): void {
     for (const [i, key] of body.keys.entries()) if (!this.#spans.has(key)) body.kept(i);
+  }
+
+  #addBody(body: LoggedBody, batch: Batch, fresh: Map<string, WrittenSpan>): LoggedText {
+    const runs: [number, number][] = [];
+    let size = 0;
+    for (const [i, key] of body.keys.entries()) {
+      const { number, bytes } = this.#spans.get(key) ?? fresh.get(key) ?? this.#addSpan(batch, body.kept(i));
+      fresh.set(key, { number, bytes });
+      size += bytes;
+      const last = runs.at(-1);
+      if (last !== undefined && last[1] + 1 === number) last[1] = number;
+      else runs.push([number, number]);
+    }
+    return { spans: runs, bytes: size };
   }
 
   #addSpan(batch: Batch, span: Buffer): WrittenSpan {

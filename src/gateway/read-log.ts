@@ -10,14 +10,21 @@ import {
   nextFrame,
   payloadAt,
 } from '../journal/frame.js';
-import { isAlive, type ProcessIdentity } from '../process/process-identity.js';
+import { identifySelf, isAlive, type ProcessIdentity } from '../process/process-identity.js';
 import { systemCode, unlessMissing } from '../process/system-error.js';
 import { defined } from '../values/defined.js';
 import type { AnswerFacts } from './answer-facts.js';
 import { bodySpans } from './body-spans.js';
 import { LARGEST_BODY } from './content-encoding.js';
 import { LOG_ENDING } from './gateway-log.js';
-import { ENTRY, LOG_FORMAT, type LoggedAnswer, type LoggedRequest, parseEntry, type SpanRuns } from './log-entries.js';
+import {
+  ENTRY,
+  LOG_FORMAT,
+  type LoggedAnswer,
+  type LoggedRequest,
+  type LoggedText,
+  parseEntry,
+} from './log-entries.js';
 import { type Exchange, rebuiltBody } from './rebuild-body.js';
 import { type RequestFacts, requestFacts } from './request-facts.js';
 
@@ -33,6 +40,8 @@ export interface SentRequest extends RequestFacts {
   readonly headers: LoggedRequest['headers'];
   readonly encoded: LoggedRequest['encoded'];
   readonly steer?: NonNullable<LoggedRequest['steer']>;
+  /** See `LoggedRequest.own`. */
+  readonly own?: Buffer;
   /** The body, cut into spans. Requests with common text have equal spans. */
   readonly spans: readonly Buffer[];
   /** Undefined if the client disconnected before the answer, or the gateway was killed. */
@@ -49,6 +58,10 @@ interface Continued {
   readonly request: LoggedRequest;
   readonly kept: NonNullable<LoggedAnswer['kept']>;
 }
+
+/** Selects requests by their entries, before their bodies are read. */
+type Wanted = (request: LoggedRequest) => boolean;
+const ANY: Wanted = () => true;
 
 /** The place of a span's bytes in its file. */
 interface SpanPlace {
@@ -88,8 +101,8 @@ class FollowedLog {
     this.#salt = frameSalt(basename(path));
   }
 
-  /** Yields the requests whose answers ended since the last read. */
-  async *more(): AsyncGenerator<SentRequest> {
+  /** Yields the wanted requests whose answers ended since the last read. */
+  async *more(wants: Wanted = ANY): AsyncGenerator<SentRequest> {
     const file = this.#isNewer ? undefined : await opened(this.path);
     if (file === undefined) return;
     try {
@@ -101,7 +114,8 @@ class FollowedLog {
         const read = bytes.subarray(0, bytesRead);
         const before = this.#at;
         const ended = this.#frames(read, this.#at + read.length >= size);
-        for (const [request, answer, number] of ended) yield* this.#sent(file, { request, answer, number });
+        for (const [request, answer, number] of ended)
+          if (wants(request)) yield* this.#sent(file, { request, answer, number });
         // No complete frame was found. At the end of the file, wait for more bytes; elsewhere, read
         // a larger piece.
         if (this.#at === before && read.length >= size - before) return;
@@ -112,12 +126,12 @@ class FollowedLog {
     }
   }
 
-  /** Yields the requests without an answer. Call it only after the gateway has ended. */
-  async *unanswered(): AsyncGenerator<SentRequest> {
+  /** Yields the wanted requests without an answer. Call it only after the gateway has ended. */
+  async *unanswered(wants: Wanted = ANY): AsyncGenerator<SentRequest> {
     const file = await opened(this.path);
     if (file === undefined) return;
     try {
-      for (const [number, request] of this.#open) yield* this.#sent(file, { request, number });
+      for (const [number, request] of this.#open) if (wants(request)) yield* this.#sent(file, { request, number });
       this.#open.clear();
     } finally {
       await file.close();
@@ -185,9 +199,11 @@ class FollowedLog {
     const spans = await this.#read(file, request);
     if (spans === undefined) return;
     const { at, wire, path, headers, encoded, steer } = request;
+    const ownSpans = request.own === undefined ? undefined : await this.#read(file, request.own);
+    const own = ownSpans === undefined ? undefined : Buffer.concat(ownSpans);
     const id = `${basename(this.path, LOG_ENDING)}:${number}`;
     const facts = requestFacts(request, Buffer.concat(spans));
-    yield { id, at, wire, path, headers, encoded, spans, answer: answer?.facts, ...defined({ steer }), ...facts };
+    yield { id, at, wire, path, headers, encoded, spans, answer: answer?.facts, ...defined({ steer, own }), ...facts };
   }
 
   /** Returns a kept answer and its request, by the provider's id of the answer. */
@@ -205,10 +221,7 @@ class FollowedLog {
   }
 
   /** Reads the spans of a text. Undefined if they are damaged. */
-  async #read(
-    file: FileHandle,
-    { spans: runs, bytes }: { readonly spans: SpanRuns; readonly bytes: number },
-  ): Promise<readonly Buffer[] | undefined> {
+  async #read(file: FileHandle, { spans: runs, bytes }: LoggedText): Promise<readonly Buffer[] | undefined> {
     const spans: Buffer[] = [];
     let left = Math.min(bytes, LARGEST_BODY);
     for (const [first, last] of runs) {
@@ -291,6 +304,27 @@ export async function* readGatewayLog(path: string): AsyncGenerator<SentRequest>
   const log = new FollowedLog(path);
   yield* log.more();
   yield* log.unanswered();
+}
+
+/**
+ * Yields the wanted requests in the logs of gateways that have ended, file by file. Call it before
+ * this process logs requests: earlier logs of this process count as those of an ended gateway.
+ * Leaves out files whose last entry is older than `since`, a time in milliseconds since 1970.
+ */
+export async function* requestsOfEnded(folder: string, since: number, wants: Wanted): AsyncGenerator<SentRequest> {
+  const names = ((await unlessMissing(readdir(folder))) ?? []).filter((name) => name.endsWith(LOG_ENDING));
+  const self = await identifySelf();
+  for (const name of names.sort()) {
+    const path = join(folder, name);
+    const found = await unlessMissing(lstat(path));
+    if (found?.isFile() !== true || found.mtimeMs < since) continue;
+    const writer = await logWriter(path);
+    const isOurs = writer?.pid === self.pid && writer.started === self.started;
+    if (writer === undefined || (!isOurs && (await isAlive(writer)))) continue;
+    const log = new FollowedLog(path);
+    yield* log.more(wants);
+    yield* log.unanswered(wants);
+  }
 }
 
 /** Returns the gateway that writes a log file. Undefined if the file does not name it. */

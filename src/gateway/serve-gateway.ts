@@ -132,6 +132,7 @@ export async function serveGateway({
     forwardUpgrade({ request, socket: socket as Socket, head, target: to });
   });
   await listen(server, port);
+  steering?.recover().catch(() => undefined);
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));

@@ -54,7 +54,10 @@ export interface SentContext extends RecordPlace {
 }
 
 /** A whole request, and its place if it is known. */
-export type PlacedRequest = Omit<SentContext, keyof RecordPlace> & Partial<RecordPlace>;
+export interface PlacedRequest extends Omit<SentContext, keyof RecordPlace>, Partial<RecordPlace> {
+  /** Number of messages in the request's history, for a request without a place. */
+  readonly messages?: number;
+}
 
 /** The input of a request that an agent built itself: nothing of the session is rendered. */
 const NOTHING_SHOWN = {

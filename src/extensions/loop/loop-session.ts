@@ -62,12 +62,14 @@ export interface HandedOver extends HandedList {
   readonly system?: string | null;
 }
 
-/** The last list that was recorded completely, and the session's last step at that time. */
+/** The last list that was recorded, and the session's last step at that time. */
 interface FollowedList {
   readonly harness: HarnessSession;
   readonly messages: readonly ReportedMessage[];
   readonly placed: readonly PlacedEntry[];
   readonly seq: number;
+  /** Whether each of its entries has a place. */
+  readonly isWhole: boolean;
 }
 
 const isSameList = (a: readonly ReportedMessage[], b: readonly ReportedMessage[]): boolean =>
@@ -223,19 +225,28 @@ export class LoopSession {
     return kept;
   }
 
-  /** Stores a whole request. By default it is the context at the session's last step. */
-  sent({ step, turn, ...request }: PlacedRequest): Promise<void> {
-    const place = this.#serial(async () => {
+  /**
+   * Stores a whole request. Its place is given, or is the end of its history, with which the last
+   * recorded list begins. Returns false if the request cannot be stored yet.
+   */
+  sent({ step, turn, messages = 0, ...request }: PlacedRequest): Promise<boolean> {
+    const found = this.#serial(async () => {
       const { session } = this.#current ?? {};
-      if (session === undefined) return undefined;
-      const { seq, turn: running } = session.state;
-      return { session, step: step ?? seq, turn: turn ?? running };
+      const at = step === undefined || turn === undefined ? this.#placeBehind(messages) : { step, turn };
+      return session === undefined || at === undefined ? undefined : { session, at };
     });
     // Outside of `#serial`, because it waits for the database and the next context must not.
     return this.#requests(async () => {
-      const { session, ...at } = (await place) ?? {};
-      if (session !== undefined) await session.keepSent({ ...request, ...(at as RecordPlace) });
+      const { session, at } = (await found) ?? {};
+      return at !== undefined && (await session?.keepSent({ ...request, ...at })) !== undefined;
     });
+  }
+
+  #placeBehind(messages: number): RecordPlace | undefined {
+    const { harness, placed, messages: all = [] } = this.#followed ?? {};
+    if (harness === undefined || harness !== this.#current || messages > all.length) return undefined;
+    const last = placed?.findLast(({ index }) => index < messages);
+    return last === undefined ? undefined : { step: last.seq, turn: last.turn };
   }
 
   /** Announces a call that has begun (decision 0010). */
@@ -347,23 +358,19 @@ export class LoopSession {
       if (system !== undefined) await harness.setSystemPrompt(system);
       const before = this.#followed;
       const { seq } = harness.session.state;
-      if (before?.harness === harness && before.seq === seq && isSameList(before.messages, messages))
+      if (
+        before?.isWhole === true &&
+        before.harness === harness &&
+        before.seq === seq &&
+        isSameList(before.messages, messages)
+      )
         return { placed: before.placed };
-      const {
-        undoneFrom,
-        placed = [],
-        known,
-        recorded,
-      } = await harness.reportMessages(messages, {
-        mode: 'history',
-        compacted,
-        refuseUndone,
-        growing: this.#history,
-      });
-      const isWhole = undoneFrom === undefined && placed.length === known + recorded.length;
-      this.#followed = isWhole
-        ? { harness, messages: [...messages], placed, seq: harness.session.state.seq }
-        : undefined;
+      const options = { mode: 'history', compacted, refuseUndone, growing: this.#history } as const;
+      const { undoneFrom, placed = [], known, recorded } = await harness.reportMessages(messages, options);
+      const isWhole = placed.length === known + recorded.length;
+      const { seq: last } = harness.session.state;
+      this.#followed =
+        undoneFrom === undefined ? { harness, messages: [...messages], placed, seq: last, isWhole } : undefined;
       return { placed, ...defined({ undoneFrom }) };
     };
     const first = await report(this.#current, true);

@@ -119,7 +119,7 @@ class OpencodeLoop {
     const session = this.#sessions.get(info.sessionID);
     if (message === undefined || session?.on !== true || session.own === undefined) return;
     const list = answeredList(session.own, message);
-    if (list !== undefined) this.#guard.follow(this.#list(info.sessionID, list).list);
+    if (list !== undefined) void this.#guard.follow(this.#list(info.sessionID, list).list);
   }
 
   /** Reports the messages since the last model call. */
@@ -130,7 +130,7 @@ class OpencodeLoop {
     const { data } = await this.#input.client.session.messages({ path: { id } });
     // An idle session keeps no list, because the next model call brings one.
     if (session.own === own) session.own = undefined;
-    if (data !== undefined) this.#guard.follow(this.#list(id, data).list);
+    if (data !== undefined) void this.#guard.follow(this.#list(id, data).list);
   }
 
   /**

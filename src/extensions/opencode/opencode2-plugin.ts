@@ -158,7 +158,7 @@ class Opencode2Loop {
     const list = answeredList(own, listOf(await this.#context.session.context({ sessionID: id })));
     // An idle session keeps no list, because the next model call brings one.
     if (session.own === own) delete session.own;
-    if (list !== undefined) this.#guard.follow(this.#list(id, list).list);
+    if (list !== undefined) void this.#guard.follow(this.#list(id, list).list);
   }
 
   #list(id: string, messages: readonly Opencode2Message[]): HarnessList<Opencode2Message> {

@@ -64,7 +64,7 @@ class PiSession {
   said(message: PiMessage): void {
     if (message.role !== 'assistant' && message.role !== 'toolResult') return;
     this.#messages = [...this.#messages, message];
-    if (this.on) this.loop.follow(this.#list().list);
+    if (this.on) void this.loop.follow(this.#list().list);
   }
 
   /** Returns a text for the model that replaces a call. Undefined if the call may run. */

@@ -164,9 +164,12 @@ export class LoopGuard {
     this.#own.add(session);
   }
 
-  /** Stores a whole request as the text of a context that `pass` returned. Never rejects. */
-  async sent(request: Calls['sent']['params']): Promise<void> {
-    await this.#options.sidecar.call('sent', request).catch(() => undefined);
+  /** Stores a whole request as the text of a context. Returns whether it did. Never rejects. */
+  sent(request: Calls['sent']['params']): Promise<boolean> {
+    return this.#options.sidecar.call('sent', request).then(
+      ({ kept }) => kept,
+      () => false,
+    );
   }
 
   /**
@@ -206,10 +209,20 @@ export class LoopGuard {
     this.#options.onPassed?.(ms + performance.now() - begun, objects);
   }
 
-  /** Reports the messages since the last model call. Does not wait. */
-  follow(list: WholeList): void {
-    // If the call fails, the next model call reports the messages again.
-    this.#options.sidecar.callWithList('follow', this.#rendered(list)).catch(() => undefined);
+  /**
+   * Reports the messages since the last model call. Returns whether they are recorded. If not, the
+   * next model call reports them again. Never rejects.
+   */
+  follow(list: WholeList): Promise<boolean> {
+    return this.#options.sidecar.callWithList('follow', this.#rendered(list)).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** Closes a session in the sidecar, so that another process can open it. Never rejects. */
+  async release(session: string): Promise<void> {
+    await this.#options.sidecar.call('close', { session }).catch(() => undefined);
   }
 
   /** Changes a session's rendering from its next model call on. */

@@ -62,11 +62,11 @@ export interface Calls {
     /** `at` is missing if there was no context to record. */
     readonly result: { readonly kept: boolean; readonly at?: RecordPlace };
   };
-  /**
-   * Stores a whole request as the text of its context. Without a place, that is the context at the
-   * session's last step. Does nothing if the session is not open.
-   */
-  readonly sent: { readonly params: PlacedRequest & { readonly session: string }; readonly result: null };
+  /** Stores a whole request as the text of its context. Needs an open session. */
+  readonly sent: {
+    readonly params: PlacedRequest & { readonly session: string };
+    readonly result: { readonly kept: boolean };
+  };
   readonly verb: {
     readonly params: {
       readonly session: string;

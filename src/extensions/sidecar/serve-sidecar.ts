@@ -82,8 +82,7 @@ class SidecarSessions {
       return record === undefined ? { kept: false } : { kept: true, at: { step: record.step, turn: record.turn } };
     },
     sent: async ({ session, ...request }) => {
-      await this.#followed.get(session)?.loop.sent(request);
-      return null;
+      return { kept: (await this.#followed.get(session)?.loop.sent(request)) === true };
     },
     verb: async ({ session, verb, ids, callId }) => {
       const { text, ok } = await this.#loop(session).verb(verb, ids, callId);

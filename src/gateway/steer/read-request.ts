@@ -26,6 +26,16 @@ export type SteerableWire = 'anthropic' | 'responses';
 /** Returns whether requests of a wire can be steered. */
 export const isSteerable = (wire: string): wire is SteerableWire => wire === 'anthropic' || wire === 'responses';
 
+/** Returns the text of a body and its parsed value. Undefined if it is not JSON in UTF-8. */
+export function parsedText(body: Buffer): { readonly text: string; readonly value: unknown } | undefined {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
+    return { text, value: JSON.parse(text) as unknown };
+  } catch {
+    return undefined;
+  }
+}
+
 /** Returns the reader for a request on its wire. `text` must be JSON, and `value` its value. */
 export const readerOf =
   (wire: SteerableWire, { text, value }: { readonly text: string; readonly value: unknown }): ReadRequest =>

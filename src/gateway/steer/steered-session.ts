@@ -1,10 +1,12 @@
 import type { LoopContext } from '../../extensions/loop/loop-context.js';
 import { composed } from '../../extensions/sidecar/composed-list.js';
 import type { LoopGuard, Passage } from '../../extensions/sidecar/loop-guard.js';
+import type { WholeList } from '../../extensions/sidecar/sidecar-process.js';
 import { announcedIds } from '../../harness/history-item.js';
 import { type SteeredState, setSteered, steeredState, wasSteered } from '../../host/steered-sessions.js';
 import type { SessionId } from '../../objects/ids.js';
 import { sameData } from '../../values/plain-data.js';
+import { MissedRequests } from './missed-requests.js';
 import { noneSeen, type ReadRequest } from './read-request.js';
 import type { SteerableRequest, WireEntry } from './wire-request.js';
 
@@ -26,8 +28,8 @@ export interface SteeredBody {
   readonly why?: string;
   /** The step and turn of the session at which the context was made. */
   readonly at?: Passage<WireEntry>['at'];
-  /** Whether all history is recorded, so that the request belongs to the last step. */
-  readonly isFollowed?: true;
+  /** The history of a request that was not recorded before it goes out. */
+  readonly missed?: WholeList;
 }
 
 /** The services that a session needs from the gateway's steering. */
@@ -70,16 +72,35 @@ export class SteeredSession {
   #frame: string | undefined;
   #last: LastSteered | undefined;
   #isOpen = false;
+  #hasBegun = false;
+  readonly #missed: MissedRequests;
   /** Whether we have checked if the history was steered in another session. */
   #isKnown = false;
 
   constructor(id: SessionId, host: SteeredHost) {
     this.id = id;
     this.#host = host;
+    this.#missed = new MissedRequests(id, host);
   }
 
-  /** Returns the body to send for a model call of the agent's own loop. */
-  async turn(read: ReadRequest): Promise<SteeredBody> {
+  /** The requests that went out before they were recorded. */
+  get missed(): Pick<MissedRequests, 'ended' | 'store' | 'close'> {
+    return this.#missed;
+  }
+
+  /** Records what an earlier gateway sent without recording it. See `MissedRequests.recover`. */
+  async recover(...left: Parameters<MissedRequests['recover']>): Promise<void> {
+    await this.#missed.recover(...left);
+    // The agent may go on with another gateway.
+    if (!this.#hasBegun) await this.#host.guard.release(this.id);
+  }
+
+  /**
+   * Returns the body to send for a model call of the agent's own loop. `since` is the time of its
+   * arrival.
+   */
+  async turn(read: ReadRequest, since: number): Promise<SteeredBody> {
+    this.#hasBegun = true;
     // These reads of the disk and the database run while the request is parsed.
     this.#host.guard.announce(this.id);
     const following = this.#follow();
@@ -88,17 +109,23 @@ export class SteeredSession {
     if ('why' in request) return { how: 'exact', why: request.why };
     await this.#noteInherited(request);
     const { guard, limitMs, firstLimitMs } = this.#host;
+    const { list } = request.list;
+    const missed = async (body: SteeredBody): Promise<SteeredBody> => {
+      await this.#missed.missed(list, since);
+      return { ...body, missed: list };
+    };
     const why = state.on ? request.left : 'steering is off for the session';
     if (why !== undefined) {
       // The session is recorded even if it is not steered.
-      guard.follow(request.list.list);
-      return { ...this.#own(request, why), isFollowed: true };
+      this.#missed.begin(list);
+      return missed(this.#own(request, why));
     }
     // If the tools change, the provider rejects earlier thinking. A new epoch drops it.
     if (this.#frame !== undefined && this.#frame !== request.frame) guard.again(this.id);
     this.#frame = request.frame;
+    this.#missed.begin(list);
     const passage = await guard.pass(() => request.list, this.#isOpen ? limitMs : firstLimitMs);
-    if (passage === undefined) return this.#without(request);
+    if (passage === undefined) return missed(this.#without(request));
     this.#isOpen = true;
     this.#last = { context: passage.context, own: request.list.kept().messages };
     await this.#noteSteered(firstCallOf(request));

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import pLimit, { type LimitFunction } from 'p-limit';
+import type { PlacedRequest } from '../../client/session/session-contexts.js';
 import type { LoopGuard } from '../../extensions/sidecar/loop-guard.js';
 import { ownId } from '../../host/own-id.js';
 import type { SessionId } from '../../objects/ids.js';
@@ -8,8 +9,9 @@ import type { AnswerFacts } from '../answer-facts.js';
 import { bodySpans } from '../body-spans.js';
 import type { SteerFacts } from '../log-entries.js';
 import { bodyPieces, proofOf } from '../record-sent.js';
-import { factsOf, type RequestFacts, type RequestHead } from '../request-facts.js';
-import { isSteerable, type ReadRequest, readerOf } from './read-request.js';
+import { factsOf, type RequestHead } from '../request-facts.js';
+import { leftRequests } from './left-requests.js';
+import { isSteerable, parsedText, readerOf } from './read-request.js';
 import { type SteeredBody, SteeredSession } from './steered-session.js';
 
 /** Options of a gateway's steering. */
@@ -30,8 +32,10 @@ export interface Outgoing {
   readonly body: Buffer;
   /** Undefined if the request belongs to no steered session and no session of the control arm. */
   readonly steer?: SteerFacts;
-  /** Called once with the facts of the answer. Never throws. */
-  readonly answered?: (facts: AnswerFacts) => void;
+  /** Whether the session's steps up to this request are not recorded yet. */
+  readonly isMissed?: boolean;
+  /** Called once when the request has ended, with the facts of its answer if any. Never throws. */
+  readonly answered?: (facts: AnswerFacts | undefined) => void;
 }
 
 /** The gateway's own answer to a request that it does not forward. */
@@ -58,16 +62,6 @@ const NO_THREADS: Refused = {
   }),
 };
 
-/** Returns the text of a body and its parsed value. Undefined if it is not JSON in UTF-8. */
-function parsedBody(body: Buffer): { readonly text: string; readonly value: unknown } | undefined {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
-    return { text, value: JSON.parse(text) as unknown };
-  } catch {
-    return undefined;
-  }
-}
-
 /**
  * Returns whether a session belongs to the control arm, whose requests are never changed. The hash
  * of the session's id decides, so every gateway gives the same result. `share` is from 0 to 1.
@@ -76,6 +70,8 @@ function isControl(session: SessionId, share: number): boolean {
   const hash = createHash('sha256').update(`palimpsest control arm\n${session}`).digest();
   return hash.readUInt32BE(0) / 2 ** 32 < share;
 }
+
+const QUOTA: Promise<SteeredBody> = Promise.resolve({ how: 'exact' });
 
 /** Maximum number of sessions that are kept in memory. */
 const MOST_SESSIONS = 64;
@@ -122,12 +118,12 @@ export class Steering {
   readonly verb: LoopGuard['verb'] = (call) => this.#guard.verb(call);
 
   /** Returns the request to send instead of the client's, or our own answer. Never rejects. */
-  async outgoing(head: RequestHead, body: Buffer): Promise<Outgoing | Refused> {
+  async outgoing(head: RequestHead, body: Buffer, arrived = Date.now()): Promise<Outgoing | Refused> {
     const begun = performance.now();
     const own = { body };
     const { wire } = head;
     if (!isSteerable(wire)) return own;
-    const parsed = parsedBody(body);
+    const parsed = parsedText(body);
     if (parsed === undefined) return own;
     const facts = factsOf(head, parsed.value);
     const { session: of, thread } = facts;
@@ -137,10 +133,15 @@ export class Steering {
     const { control } = this.#options;
     if (isControl(id, control)) return { body, steer: { arm: 'control', how: 'exact', ms: 0, bytes: body.length } };
     if (thread?.type === 'continue') return NO_THREADS;
-    const made = await this.#body(id, facts, readerOf(wire, parsed)).catch(
+    const { session, serial } = this.#session(id);
+    const read = readerOf(wire, parsed);
+    const work = (): Promise<SteeredBody> =>
+      facts.side === undefined ? session.turn(read, arrived) : session.side(read);
+    // A quota check contains no history.
+    const made = await (facts.side === 'quota' ? QUOTA : serial(work)).catch(
       (error: unknown): SteeredBody => ({ how: 'exact', why: messageOf(error) }),
     );
-    const { how, text, why, at, isFollowed = false } = made;
+    const { how, text, why, at, missed } = made;
     const sent = text === undefined || text === parsed.text ? body : Buffer.from(text);
     const ms = Math.round((performance.now() - begun) * 10) / 10;
     const steer: SteerFacts = {
@@ -150,31 +151,38 @@ export class Steering {
       bytes: body.length,
       ...(why === undefined ? {} : { why: why.slice(0, 300) }),
     };
-    const answered = (answer: AnswerFacts): void => {
-      for (const call of answer.calls ?? []) {
+    const requestOf = (answer: AnswerFacts): PlacedRequest | undefined => {
+      const pieces = answer.status >= 400 ? undefined : bodyPieces(bodySpans(sent));
+      if (pieces === undefined) return undefined;
+      return { body: pieces, at: arrived, sent: proofOf({ ...facts, wire, answer }) };
+    };
+    const answered = (answer: AnswerFacts | undefined): void => {
+      for (const call of answer?.calls ?? []) {
         this.#noteCall(call, id);
         // The database looks the call's id up while the agent runs the call.
         this.#guard.expect(id, call);
       }
-      if (answer.status >= 400 || (at === undefined && !isFollowed)) return;
-      const pieces = bodyPieces(bodySpans(sent));
-      if (pieces === undefined) return;
-      const proof = proofOf({ ...facts, wire, answer });
-      void this.#guard.sent({ session: id, body: pieces, ...at, at: Date.now(), sent: proof });
+      if (missed === undefined && at === undefined) return;
+      const request = answer === undefined ? undefined : requestOf(answer);
+      if (missed !== undefined) session.missed.ended(missed, request);
+      else if (request !== undefined) session.missed.store({ ...request, ...at });
     };
-    return { body: sent, steer, answered };
+    return { body: sent, steer, answered, ...(missed === undefined ? {} : { isMissed: true }) };
+  }
+
+  /**
+   * Records the requests that earlier gateways sent without recording them. Does not wait for the
+   * database.
+   */
+  async recover(): Promise<void> {
+    for (const [id, { requests, newest }] of await leftRequests(this.#options.dataDir))
+      void this.#session(id).session.recover(requests, newest);
   }
 
   /** Ends the sidecar. */
   close(): Promise<void> {
+    for (const { session } of this.#sessions.values()) session.missed.close();
     return this.#guard.end();
-  }
-
-  #body(id: SessionId, { side }: RequestFacts, read: ReadRequest): Promise<SteeredBody> {
-    const { session, serial } = this.#session(id);
-    // A quota check contains no history.
-    if (side === 'quota') return Promise.resolve({ how: 'exact' });
-    return serial(() => (side === undefined ? session.turn(read) : session.side(read)));
   }
 
   #session(id: SessionId) {

@@ -22,11 +22,11 @@ export const kindOfRecord = ({ delivered }: Pick<AssemblyProof, 'delivered'>): E
 
 /**
  * Returns the records whose contexts were sent. Drops a record if the next step reports that the
- * harness sent its own list instead.
+ * harness sent its own list instead. A record of the sent bytes stays.
  */
 export function withoutBypassed(records: readonly AssemblyProof[], steps: readonly Step[]): readonly AssemblyProof[] {
   const bypassed = new Set(steps.flatMap(({ seq, event }) => (event?.kind === 'bypassed' ? [seq - 1] : [])));
-  return bypassed.size === 0 ? records : records.filter(({ step }) => !bypassed.has(step));
+  return bypassed.size === 0 ? records : records.filter(({ step, sent }) => sent !== undefined || !bypassed.has(step));
 }
 
 /**

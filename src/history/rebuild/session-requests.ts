@@ -54,9 +54,10 @@ export function usagesOf({ records, steps }: RecordedSession): ReadonlyMap<Assem
 }
 
 /**
- * Returns the requests of a session in order, one for each call of the model. If a call has both a
- * record and a transcript, the record counts. Records of a replay are left out: those contexts were
- * never sent.
+ * Returns the requests of a session in order, one for each call of the model. A call with the
+ * harness's own list has a record if a gateway sent it. If a call has
+ * both a record and a transcript, the record counts. Records of a replay are left out: those
+ * contexts were never sent.
  */
 export function sessionRequests({
   records,
@@ -69,8 +70,9 @@ export function sessionRequests({
     const { turn, step, at } = proof;
     return { kind: 'sent', turn, step, at, proof, ...defined({ usage: usages.get(proof) }) };
   });
+  const seen = new Set(sent.map(({ step }) => step));
   const bypassed = steps.flatMap(({ seq, turn, at, event }): readonly SessionRequest[] =>
-    event?.kind === 'bypassed' ? [{ kind: 'unseen', turn, step: seq - 1, at }] : [],
+    event?.kind === 'bypassed' && !seen.has(seq - 1) ? [{ kind: 'unseen', turn, step: seq - 1, at }] : [],
   );
   const known = [...recorded, ...bypassed].sort((a, b) => a.step - b.step);
   if (!isTranscript) return known;

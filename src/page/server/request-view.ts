@@ -124,7 +124,9 @@ export async function unseenAt(
   const { place, basis } = await timeline.find({ moment }, session);
   const at = basis.validTime.getTime();
   const step = place?.seq ?? steps.findLast((one) => moment.kind === 'now' || one.at <= at)?.seq ?? 0;
-  const isBypassed = steps.some(({ seq, event }) => event?.kind === 'bypassed' && seq - 1 === step);
+  const isBypassed =
+    steps.some(({ seq, event }) => event?.kind === 'bypassed' && seq - 1 === step) &&
+    !requests.some((request) => request.step === step && request.proof !== undefined);
   if (!isBypassed && (requests[0]?.step ?? Number.POSITIVE_INFINITY) <= step) return undefined;
   const why = isBypassed ? 'bypassed' : requests.length > 0 ? 'early' : 'none';
   return { step, why: UNSEEN[why], basis };

@@ -1,4 +1,5 @@
-import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -22,6 +23,7 @@ import { effort } from '../../support/effort.js';
 import { InProcessSidecar } from '../../support/in-process-sidecar.js';
 import { suiteData } from '../../support/mcp-clients.js';
 import { costsOf } from '../../support/request-costs.js';
+import { until } from '../../support/until.js';
 
 const MODEL = 'claude-opus-5-5';
 
@@ -180,6 +182,61 @@ describe('a gateway that steers', () => {
     await gateway.close();
     expect(await hows()).toEqual([...times(3, 'continued'), ...times(3, 'steered')]);
     expect(notices).toHaveLength(1);
+  });
+
+  /** Waits until the last request that went out is the session's last context, then checks all. */
+  const recorded = async (session: string): Promise<void> => {
+    const out = upstream.received.map(({ body }) => body.toString('utf8'));
+    const reader = await openClient(root, { track: false, shareSessions: true });
+    try {
+      const id = sessionId(session);
+      const last = async (): Promise<string | undefined> =>
+        new PastContexts(await Timeline.open(reader.store)).at(id, {}).then(
+          ({ text }) => text,
+          () => undefined,
+        );
+      await until(last, (text) => text === out.at(-1));
+      const timeline = await Timeline.open(reader.store);
+      const sent = (await timeline.records(id)).filter((record) => record.sent !== undefined);
+      const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+      expect(sent.map(({ sha256 }) => sha256)).toEqual(out.map(hashOf));
+      expect(new Set(sent.map(({ step }) => step)).size).toBe(out.length);
+      const { contexts, ok } = await verifySession(await reader.delivered(), id);
+      expect({ unequal: contexts.unequal, ok }).toEqual({ unequal: [], ok: true });
+    } finally {
+      await reader.close();
+    }
+  };
+
+  test.each([
+    ['continues the last steered request', 2],
+    ['sends the client’s own bytes', 0],
+  ])('records what an outage missed once it is over, without a further request: %s', async (_, before) => {
+    await begin({ limitMs: 30_000 });
+    const client = new ClaudeScript(gateway.address, root);
+    await turns(client, before);
+    sidecar.trouble = 'fails';
+    await turns(client, 2);
+    sidecar.trouble = undefined;
+    await recorded(client.session);
+    await turns(client, 1);
+    await recorded(client.session);
+  });
+
+  test('records what an ended gateway sent during an outage when the next gateway starts', async () => {
+    await begin({ limitMs: 30_000 });
+    const client = new ClaudeScript(gateway.address, root);
+    await turns(client, 2);
+    sidecar.trouble = 'fails';
+    await turns(client, 2);
+    await gateway.close();
+    await begin({ limitMs: 30_000 });
+    await recorded(client.session);
+    client.moveTo(gateway.address);
+    await turns(client, 1);
+    await recorded(client.session);
+    // Nothing is left for a third gateway.
+    expect(await readdir(join(gatewayFolder(dataDir), 'missed'))).toEqual([]);
   });
 
   test('sends the client’s own bytes if the first context is late, and for the control arm', async () => {

@@ -187,6 +187,7 @@ describe('steering', () => {
       call: async (call: string, params: unknown) => {
         if (call === 'sent') sent.push(params as Json);
         if (call === 'expect') expected.push(params);
+        if (call === 'sent') return { kept: true };
         return call === 'handed' ? { kept: true, at: { step: 3, turn: 1 } } : null;
       },
       callWithList: async (call: string, list: WholeList) => (call === 'context' ? contextOf(list) : null),
