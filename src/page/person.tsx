@@ -145,8 +145,8 @@ export function ForkHere({ step, call }: { readonly step: number; readonly call:
   return (
     <StepByStep<number, Forked>
       key={step}
-      label="Fork from here"
-      name={`Fork from here, before call ${counted(call)}, into a new session`}
+      label={`Fork before call ${counted(call)}`}
+      name={`Fork before call ${counted(call)}, into a new session`}
       ask={() => Promise.resolve(step)}
       run={() => () => act<Forked>(actionPath(session, 'fork'), { at: `step:${step}` })}
       renderPreview={() =>

@@ -162,7 +162,7 @@ describe('a session in use, in the page', () => {
     await served(id);
     const watched = await open(`strip?session=${id}`);
     const { page } = watched;
-    const fork = page.getByRole('button', { name: /^Fork from here, before call/ });
+    const fork = page.getByRole('button', { name: /^Fork before call/ });
     const place = await fork.boundingBox();
     await fork.click();
     await page.getByText(/A new session begins with what came before call/).waitFor();

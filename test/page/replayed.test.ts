@@ -95,7 +95,7 @@ describe('a replayed session of each format', () => {
         expect.objectContaining({ code: 'foreign-session' }),
       ]);
       await shown(`${origin}/review/strip?session=${session}`);
-      await page.getByRole('button', { name: /^Fork from here/ }).click();
+      await page.getByRole('button', { name: /^Fork before call/ }).click();
       await page.getByRole('button', { name: 'Do it' }).click();
       await page.getByText(/as the transcript has them. The other agent does not know of it/).waitFor();
       const fork = await page.locator('main a', { hasText: /^2\d{7}-/ }).getAttribute('href');

@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import { type Fill, namedTurns, sectionOf, turnSpans, usedTokens } from '../strip-layout.js';
+import { type Fill, makerOf, namedTurns, sectionOf, turnSpans, usedTokens } from '../strip-layout.js';
 import type { Strip, StripMark } from '../wire.js';
 import { counted, plural, shortCount } from '../words.js';
 
@@ -11,7 +11,7 @@ export const SYMBOLS: Readonly<Record<StripMark['kind'], { readonly sign: string
 };
 
 /** Describes a mark in a sentence. */
-export function markText(mark: StripMark, names: ReadonlyMap<string, string>): string {
+export function markText(mark: StripMark, names: ReadonlyMap<string, string>, calls: Strip['calls']): string {
   const { kind, number, reason, price, tool, event, object, by } = mark;
   const name = object === null ? '' : (names.get(object) ?? object.slice(0, 12));
   if (kind === 'epoch')
@@ -22,7 +22,8 @@ export function markText(mark: StripMark, names: ReadonlyMap<string, string>): s
         : `: ${plural(price.written, 'token')} written again, ${counted(price.saved_per_call)} saved a call`)
     );
   if (kind === 'verb') return `${tool ?? ''} ${name}${by === null ? ', by the agent' : ', by a person'}`;
-  if (kind === 'version') return `${name} changed: version ${number ?? '?'}`;
+  if (kind === 'version')
+    return `${name} changed after call ${makerOf({ calls }, mark.step)}: version ${number ?? '?'}`;
   return `The harness: ${event ?? 'its history changed'}`;
 }
 
@@ -137,7 +138,7 @@ export function Ruler({
           style={{ left: percent(column + 0.5) }}
           title={own
             .slice(0, MOST_TOLD)
-            .map((mark) => markText(mark, names))
+            .map((mark) => markText(mark, names, calls))
             .join('\n')}
         >
           {[...new Set(own.map(({ kind }) => SYMBOLS[kind].sign))].slice(0, 2).join('')}

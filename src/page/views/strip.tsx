@@ -192,7 +192,7 @@ function Whole({ strip }: { readonly strip: Strip }) {
       `≈ ${plural(fill.totals[column] ?? 0, 'token')} in the context, estimated from its length`,
       used === undefined ? 'not counted by the provider' : `${plural(used, 'token')} counted by the provider`,
       ...(price === null || price === undefined ? [] : [money(price, 'USD')]),
-      ...(marked.get(column) ?? []).slice(0, 4).map((mark) => markText(mark, names)),
+      ...(marked.get(column) ?? []).slice(0, 4).map((mark) => markText(mark, names, calls)),
     ];
   };
   const own = marked.get(chosen) ?? [];
@@ -263,7 +263,8 @@ function Whole({ strip }: { readonly strip: Strip }) {
           <ul class="plain">
             {own.slice(0, 30).map((mark, i) => (
               <li key={i}>
-                <span aria-hidden="true">{SYMBOLS[mark.kind].sign}</span> {oneLine(markText(mark, names), 300)}{' '}
+                <span aria-hidden="true">{SYMBOLS[mark.kind].sign}</span>
+                {` ${oneLine(markText(mark, names, calls), 300)} `}
                 {mark.kind === 'verb' && <UndoStep step={mark.step} />}
               </li>
             ))}
