@@ -22,7 +22,7 @@ const linesText = ({ lines }: FileCalls[number]): string =>
   lines === null ? '' : ` lines ${lines.from}–${lines.to ?? 'end'}`;
 
 /** Names the model call that made a step. */
-const byCall = (strip: Strip | undefined, step: number): string =>
+export const byCall = (strip: Strip | undefined, step: number): string =>
   strip === undefined ? '' : ` at call ${counted(makerOf(strip, step))}`;
 
 /** The calls of a session in a stretch of time. */
@@ -66,11 +66,16 @@ export function CallsOfFile({ calls, strip }: { readonly calls: FileCalls; reado
           <li key={call.step}>
             {call.effect}
             {linesText(call)} by <a href={from('conversation', { step: call.step })}>{oneLine(call.name, 100)}</a>{' '}
-            {call.failed && <span class="chip bad">✗ failed</span>}{' '}
+            {call.unanswered ? (
+              <span class="chip warn">result not recorded</span>
+            ) : (
+              call.failed && <span class="chip bad">✗ failed</span>
+            )}{' '}
             <span class="soft">
               turn {counted(call.turn)}
               {byCall(strip, call.step).replace(' at', ',')}
             </span>
+            {call.sight !== null && <div class={call.sight.is_doubtful ? 'warn' : 'soft'}>{call.sight.sentence}</div>}
           </li>
         ))}
       </ul>

@@ -109,6 +109,14 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
   const told = name.startsWith(`${tool} `) ? name.slice(tool.length + 1) : '';
   // The name of a call that read one file already has the path and the lines.
   const [read] = files.length === 1 && files[0]?.effect === 'read' && told !== '' ? files : [];
+  const detail = isOpen && (
+    <div class="call-detail">
+      {args !== '' && args !== '{}' && diff === null && (
+        <TextView text={args} label={`Arguments of ${name}`} title="Arguments" file={`${tool}-arguments.txt`} />
+      )}
+      <Whole id={id} name={name} result={result} isCut={isCut} />
+    </div>
+  );
   return (
     <div class={`entry call ${failed && !unanswered ? 'failed' : ''}`}>
       <div class="call-line">
@@ -120,7 +128,7 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
         </button>
         {unanswered ? (
           <span class="chip warn" title="It was interrupted, or the recording ends before its result">
-            no result recorded
+            result not recorded
           </span>
         ) : (
           failed && <span class="chip bad">✗ failed</span>
@@ -146,22 +154,26 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
           {oneLine(note, 300)}
         </p>
       ))}
+      {files.map(
+        ({ id: file, name: path, sight }) =>
+          sight !== null &&
+          (isOpen || sight.is_doubtful) && (
+            <p class={sight.is_doubtful ? 'warn' : 'soft'} key={file}>
+              {files.length > 1 && `${oneLine(pathEnd(path, 60))}: `}
+              {sight.sentence}
+            </p>
+          ),
+      )}
       {failed && !isOpen && result !== '' && (
         <pre class="failure">
           <Runs text={result.split('\n').slice(0, FAILURE_LINES).join('\n').slice(0, 1_000)} />
         </pre>
       )}
+      {failed && detail}
       {diff !== null && diff.length > 0 && (
         <HunksView hunks={diff} label={`Change by ${name}`} title={oneLine(told || name)} />
       )}
-      {isOpen && (
-        <div class="call-detail">
-          {args !== '' && args !== '{}' && diff === null && (
-            <TextView text={args} label={`Arguments of ${name}`} title="Arguments" file={`${tool}-arguments.txt`} />
-          )}
-          <Whole id={id} name={name} result={result} isCut={isCut} />
-        </div>
-      )}
+      {!failed && detail}
       {read === undefined && <Files files={files} />}
     </div>
   );

@@ -98,9 +98,17 @@ export interface Hunk {
   readonly lines: readonly string[];
 }
 
-/** Returns the rows of a unified difference. */
+/**
+ * Returns the rows of a unified difference. A hunk whose `new_start` is 0 has no line numbers. A
+ * row with dots separates it from the hunk before.
+ */
 export function hunkRows(hunks: readonly Hunk[]): readonly DiffRow[] {
-  return hunks.flatMap((hunk) => {
+  return hunks.flatMap((hunk, i): readonly DiffRow[] => {
+    if (hunk.new_start === 0)
+      return (i === 0 ? hunk.lines : [' ⋯', ...hunk.lines]).map((line) => ({
+        sign: line[0] as DiffRow['sign'],
+        text: line.slice(1),
+      }));
     let [old, fresh] = [hunk.old_start, hunk.new_start];
     return hunk.lines.flatMap((line): readonly DiffRow[] => {
       const [sign, text] = [line[0], line.slice(1)];

@@ -25,6 +25,7 @@ function DiffRows({ all, label, title, texts }: DiffRowsProps) {
   const [wraps, setWraps] = useState(true);
   const rows = useMemo(() => foldedRows(all, opened), [all, opened]);
   const count = (sign: DiffRow['sign']): number => all.filter((row) => row.sign === sign).length;
+  const isNumbered = all.some((one) => one.old !== undefined || one.new !== undefined);
   const row = (i: number) => {
     const shown = rows[i] as Folded;
     if ('fold' in shown)
@@ -36,12 +37,12 @@ function DiffRows({ all, label, title, texts }: DiffRowsProps) {
     const { sign, text, old, new: fresh, marks = [] } = shown;
     return (
       <div class={`text-row ${CLASSES[sign]}`}>
-        <span class="gutter" aria-hidden="true">
-          {old ?? ''}
-        </span>
-        <span class="gutter" aria-hidden="true">
-          {fresh ?? ''}
-        </span>
+        {isNumbered &&
+          [old, fresh].map((number, side) => (
+            <span class="gutter" aria-hidden="true" key={side}>
+              {number ?? ''}
+            </span>
+          ))}
         <span class="sign">{sign}</span>
         <Runs text={text.slice(0, MOST_CHARS)} marks={marks} />
       </div>

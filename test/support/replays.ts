@@ -134,6 +134,12 @@ export class RecordingLines {
     return this;
   }
 
+  /** Adds a compaction, by which the harness drops all before it. */
+  compacts(summary: string): this {
+    this.#add('user', summary, { isCompactSummary: true });
+    return this;
+  }
+
   thinks(thinking: string): this {
     this.#add('assistant', [{ type: 'thinking', thinking, signature: 'seal' }]);
     return this;

@@ -48,6 +48,8 @@ interface EffectContext {
    * (decision D8).
    */
   readonly strict: boolean;
+  /** Whether the recording lacks the result. The call may have had its effect. */
+  readonly isLost?: boolean;
 }
 
 const DRIVE = /^([A-Za-z]):[\\/]/;
@@ -192,7 +194,8 @@ function compareReads(
 /**
  * Applies a finished call to the file tree and returns what to report to the client (decisions C1,
  * C7, D8). Whole texts become readings, other existing files mentions. A failed call is assumed to
- * have changed no file. A failed edit mentions its file.
+ * have changed no file. A failed edit mentions its file. After a call without a result, the texts
+ * of its files are unknown.
  */
 export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, context: EffectContext): CallEffects {
   const tool = recordedTool(call.tool);
@@ -211,6 +214,12 @@ export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, co
   const resolve: Resolve = (name) => recordedPath(cwd, name, isOnWindows(context.cwd));
   if (result.is_error && tool.kind !== 'shell') {
     const seen = attempted(call, context, resolve);
+    if (context.isLost === true) {
+      for (const { path } of seen) {
+        context.tree.lose(path);
+        context.reads?.changed(path, undefined);
+      }
+    }
     const { mentions } = sortedFiles(seen, context);
     return { ...none, seen, mentions };
   }

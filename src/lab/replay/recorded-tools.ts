@@ -1,5 +1,5 @@
-import type { Replacement } from '../../foreign-tools/text-edits.js';
-import { pathArgument, severalPaths, type ToolArguments, textArgument } from '../../foreign-tools/tool-arguments.js';
+import { askedReplacement, askedReplacements } from '../../foreign-tools/asked-replacements.js';
+import { pathArgument, severalPaths, textArgument } from '../../foreign-tools/tool-arguments.js';
 import { foreignTool, type ListingFormat, type ToolForm, type ToolKind } from '../../foreign-tools/tool-table.js';
 import { type FileAct, patchActs } from '../../harness/tool-output/file-act.js';
 import { certainNames, type ListedPlace } from '../../harness/tool-output/listed-names.js';
@@ -38,24 +38,6 @@ const write = onPath((path, { args }) => {
   return text === undefined ? { kind: 'change', path } : { kind: 'write', path, text };
 });
 
-function replacementOf(args: ToolArguments): Replacement | undefined {
-  const from = textArgument(args, 'oldText');
-  const all = args.replace_all === true || args.replaceAll === true || Number(args.expected_replacements ?? 1) > 1;
-  return from === undefined ? undefined : { from, to: textArgument(args, 'newText') ?? '', all };
-}
-
-/**
- * Returns the text replacements of a call, from its list `edits` or from its own arguments.
- * Undefined if any replacement has unknown arguments.
- */
-function replacementsOf(args: ToolArguments): readonly Replacement[] | undefined {
-  const given: readonly unknown[] = Array.isArray(args.edits) && args.edits.length > 0 ? args.edits : [args];
-  const each = given.map((one) =>
-    typeof one === 'object' && one !== null ? replacementOf(one as ToolArguments) : undefined,
-  );
-  return each.includes(undefined) ? undefined : (each as readonly Replacement[]);
-}
-
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 const filled = (value: unknown): string | undefined => (value === '' ? undefined : text(value));
 
@@ -64,7 +46,7 @@ const filled = (value: unknown): string | undefined => (value === '' ? undefined
  * replaces lines.
  */
 const edit = onPath((path, { args }) => {
-  const replacements = replacementsOf(args);
+  const replacements = askedReplacements(args);
   if (replacements !== undefined) return { kind: 'replace', path, replacements };
   if (Array.isArray(args.edits) && args.edits.length > 0) return { kind: 'change', path };
   const { insert_line: afterLine } = args;
@@ -80,7 +62,12 @@ const editOrCreate: Acts = (call) => {
   const { args } = call;
   const path = pathArgument(args);
   const whole = filled(args.new_text) ?? filled(args.content) ?? filled(args.file_text);
-  if (path === undefined || whole === undefined || args.insert_line !== undefined || replacementOf(args) !== undefined)
+  if (
+    path === undefined ||
+    whole === undefined ||
+    args.insert_line !== undefined ||
+    askedReplacement(args) !== undefined
+  )
     return edit(call);
   return [{ kind: 'write', path, text: whole }];
 };

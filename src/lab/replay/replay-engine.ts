@@ -109,8 +109,11 @@ export class ReplayEngine {
     if (entry.kind === 'message') await this.#message(entry);
     else if (entry.kind === 'call') await this.#call(entry);
     else if (entry.kind === 'result') await this.#result(entry);
-    else if (entry.kind === 'compaction') await this.#of(entry).compaction(entry);
-    else await this.#event(entry);
+    else if (entry.kind === 'compaction') {
+      // Calls whose results it removed stand before it, where they were made.
+      await this.#unanswered(this.#of(entry));
+      await this.#of(entry).compaction(entry);
+    } else await this.#event(entry);
     if (entry.kind !== 'event' || !REWINDS.has(entry.name)) this.#of(entry).note(entry, before);
   }
 
@@ -276,7 +279,7 @@ export class ReplayEngine {
 
   async #record(
     session: RecordedSession,
-    { entry: call, at: startedAt, by }: OpenRecordedCall,
+    { entry: call, at: startedAt, by, isLost = false }: OpenRecordedCall & { readonly isLost?: boolean },
     result: EntryOf<'result'>,
   ): Promise<void> {
     const { clock, identity, config } = this.#options;
@@ -288,6 +291,7 @@ export class ReplayEngine {
       filesystem: identity.filesystemId,
       now: clock.now,
       strict: config.strict,
+      isLost,
     };
     const effects = callEffects(call, result, context);
     this.effects.add(effects, result.is_error);
@@ -350,7 +354,8 @@ export class ReplayEngine {
     for (const call of open) {
       this.effects.unanswered += 1;
       const { session: of, place, call_id } = call.entry;
-      await this.#record(session, call, { kind: 'result', session: of, place, call_id, text: '', is_error: true });
+      const result = { kind: 'result', session: of, place, call_id, text: '', is_error: true } as const;
+      await this.#record(session, { ...call, isLost: true }, result);
     }
   }
 

@@ -2,6 +2,7 @@ import { parseRange } from '../../history/rebuild/moment.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { TOKENIZER } from '../../history/rebuild/tokenizer.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
+import { describe } from '../../review/ask/described-objects.js';
 import { comparePrefixes, type PrefixDiff } from '../../review/ask/prefix-diff.js';
 import { prefixSentence } from '../../review/ask/prefix-sentence.js';
 import { type RequestItem, requestItems } from '../../review/ask/request-items.js';
@@ -13,7 +14,6 @@ import { ownMember } from '../../values/own-member.js';
 import { ACTORS, type Actor, type Between, type ChangeKind, toldOf } from './change-causes.js';
 import { type Compaction, compactionBetween, SUMMARY } from './compaction.js';
 import { countedCalls, fallSentence, lossSentence, uncountedSentence } from './counted-calls.js';
-import { describe } from './described-objects.js';
 import { unseenAt } from './request-view.js';
 
 /** The change of one object, message or section between two requests. */

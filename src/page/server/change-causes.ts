@@ -2,11 +2,11 @@ import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { foreignTool, type ToolKind } from '../../foreign-tools/tool-table.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
+import type { Described } from '../../review/ask/described-objects.js';
 import type { ActsBetween } from '../../review/ask/request-pair.js';
 import { isVerb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { ownMember } from '../../values/own-member.js';
-import type { Described } from './described-objects.js';
 
 /**
  * The change of one item between two requests:

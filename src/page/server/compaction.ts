@@ -1,10 +1,10 @@
 import { transcriptEntries } from '../../history/rebuild/transcript-entries.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
+import { describe } from '../../review/ask/described-objects.js';
 import type { RequestReader } from '../../review/ask/request-reader.js';
 import { sessionCalls } from '../../review/ask/session-calls.js';
 import { defined } from '../../values/defined.js';
-import { describe } from './described-objects.js';
 
 /** A message or call that a compaction dropped from the model's requests. */
 export interface DroppedEntry {

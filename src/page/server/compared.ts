@@ -4,15 +4,15 @@ import type { Timeline } from '../../history/rebuild/timeline.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
+import { describe } from '../../review/ask/described-objects.js';
 import { changedBy, inheritedSteps, ownSteps, sessionCalls } from '../../review/ask/session-calls.js';
+import { sessionActors } from '../../review/authors/session-actors.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { shapedRow } from '../../review/http/session-list.js';
 import { sessionFigures } from '../../review/money/session-figures.js';
 import type { SessionRow, SessionRows } from '../../review/rows/session-rows.js';
 import { defined } from '../../values/defined.js';
 import { speakerOf } from './conversation.js';
-import { describe } from './described-objects.js';
-import { sessionActors } from './file-authors.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
 
 const MOST_OUTCOME = 20_000;

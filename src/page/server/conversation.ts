@@ -13,18 +13,19 @@ import type { ObjectId } from '../../objects/ids.js';
 import type { Message } from '../../objects/object-type.js';
 import type { Step } from '../../objects/step.js';
 import { MASK } from '../../redaction/mark.js';
+import { type Described, describe } from '../../review/ask/described-objects.js';
 import type { LoggedEpoch } from '../../review/ask/logged-turn.js';
 import { changeOf, inheritedSteps, type SessionCall, sessionCalls } from '../../review/ask/session-calls.js';
+import type { ActedVersion, PutBackFile } from '../../review/authors/acted-versions.js';
+import { editSights } from '../../review/authors/edit-sights.js';
+import { sessionActors } from '../../review/authors/session-actors.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { costOf } from '../../review/money/call-cost.js';
 import { uncountedAnswers } from '../../review/money/uncounted-output.js';
 import { readStarter } from '../../review/rows/import-records.js';
 import { defined } from '../../values/defined.js';
-import { type Described, describe } from './described-objects.js';
 import { editDiff } from './edit-diff.js';
-import { sessionActors } from './file-authors.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
-import type { ActedVersion } from './version-actors.js';
 
 type Row = Shaped<PageBody<'Conversation'>['rows'][number]>;
 
@@ -40,6 +41,8 @@ export interface ConversationQuestion {
 }
 
 const MOST_MESSAGE = 20_000;
+/** Maximum number of files that a call's row names. */
+const MOST_FILES = 50;
 const HEAD_CHARS = 2_000;
 const TAIL_CHARS = 1_000;
 
@@ -95,6 +98,11 @@ interface Facts {
   readonly outputs: ReadonlyMap<string, { readonly output: string; readonly args: object; readonly display: string }>;
   readonly files: ReadonlyMap<ObjectId, Described>;
   readonly stale: ReadonlySet<number>;
+  /** The files that commands put back, by step. */
+  readonly putBack: ReadonlyMap<number, readonly PutBackFile[]>;
+  readonly sights: Awaited<ReturnType<typeof editSights>>;
+  /** By step, the files that a call without a recorded result changed, as a later text shows. */
+  readonly shownLater: ReadonlyMap<number, readonly ObjectId[]>;
   readonly versions: ReadonlyMap<ObjectId, readonly ActedVersion[]>;
 }
 
@@ -104,6 +112,7 @@ function callRow(step: Step, call: SessionCall, facts: Facts): Row {
   const named = namedCall({ tool: call.tool, args });
   const shown = abridged(output);
   const lines = call.changes ? undefined : linesAsked(named);
+  const putBack = (facts.putBack.get(seq) ?? []).slice(0, MOST_FILES);
   return {
     kind: 'call',
     step: seq,
@@ -120,13 +129,27 @@ function callRow(step: Step, call: SessionCall, facts: Facts): Row {
     result: shown.text,
     resultChars: output.length,
     isCut: shown.isCut,
-    files: call.fileRefs.slice(0, 50).flatMap((id) => {
-      const file = facts.files.get(id);
-      if (file === undefined) return [];
-      const version = facts.versions.get(id)?.find(({ by }) => by.step === seq);
-      const effect = call.changes ? changeOf(call) : call.fileRefs.length > 3 ? ('listed' as const) : ('read' as const);
-      return [{ id, name: file.name, effect, ...defined({ lines, version }) }];
-    }),
+    files: [
+      ...call.fileRefs.slice(0, MOST_FILES).flatMap((id) => {
+        const file = facts.files.get(id);
+        if (file === undefined || putBack.some(({ object }) => object === id)) return [];
+        const version = facts.versions.get(id)?.find(({ by }) => by.step === seq);
+        const sight = facts.sights.get(seq)?.files.get(id);
+        const isMade = !call.failed || facts.shownLater.get(seq)?.includes(id) === true;
+        const effect = call.changes
+          ? changeOf(isMade)
+          : call.fileRefs.length > 3
+            ? ('listed' as const)
+            : ('read' as const);
+        return [{ id, name: file.name, effect, ...defined({ lines, version, sight }) }];
+      }),
+      ...putBack.map(({ object: id, version }) => ({
+        id,
+        name: facts.files.get(id)?.name ?? id,
+        effect: 'put back' as const,
+        version,
+      })),
+    ],
     diff: editDiff(named),
     notes,
     call: facts.answers.get(seq),
@@ -250,14 +273,19 @@ export async function conversation(
       beginEpochs: true,
     }),
   ]);
-  const shownFiles = [...new Set(ids.flatMap((id) => calls.get(id)?.fileRefs.slice(0, 50) ?? []))];
+  const shownFiles = [...new Set(ids.flatMap((id) => calls.get(id)?.fileRefs.slice(0, MOST_FILES) ?? []))];
   const changed = new Set(actors.changed);
   const versions = new Map<ObjectId, readonly ActedVersion[]>();
   for (const id of shownFiles) if (changed.has(id)) versions.set(id, await actors.versions(id));
-  const [found, files, stale] = await Promise.all([
+  const inPart = new Set(part.map(({ seq }) => seq));
+  const putBack = await actors.putBack((seq) => inPart.has(seq));
+  const putBackFiles = [...putBack.values()].flatMap((all) => all.map(({ object }) => object));
+  const [found, files, stale, sights, shownLater] = await Promise.all([
     timeline.present.versionsOf([...heads.values()]),
-    describe(timeline, shownFiles),
+    describe(timeline, [...new Set([...shownFiles, ...putBackFiles])]),
     actors.stale(),
+    editSights(timeline, session, ({ seq }) => inPart.has(seq)),
+    actors.shownLater(),
   ]);
   const outputs = new Map(
     [...found].flatMap(([id, { version }]) => {
@@ -290,6 +318,9 @@ export async function conversation(
     outputs,
     files,
     versions,
+    putBack,
+    sights,
+    shownLater,
     stale: new Set(stale.map(({ step }) => step.seq)),
   };
   const turnOf = new Map(steps.map(({ seq, turn }) => [seq, turn]));

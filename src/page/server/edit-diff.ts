@@ -23,6 +23,9 @@ function hunksOf(before: string, after: string): readonly EditHunk[] {
   }));
 }
 
+/** The beginning of hunks whose lines have no numbers in the file. */
+const UNNUMBERED = { oldStart: 0, newStart: 0 };
+
 /** Returns the hunks of a patch in a call's arguments. Such a patch has no line numbers. */
 function patchHunks(text: string): readonly EditHunk[] {
   let left = MOST_LINES;
@@ -33,13 +36,14 @@ function patchHunks(text: string): readonly EditHunk[] {
     left -= shown.length;
     const count = (sign: string): number => lines.filter((line) => line.startsWith(sign)).length;
     const [removed, added, same] = [count('-'), count('+'), count(' ')];
-    return [{ oldStart: 1, oldLines: same + removed, newStart: 1, newLines: same + added, lines: shown }];
+    return [{ ...UNNUMBERED, oldLines: same + removed, newLines: same + added, lines: shown }];
   });
 }
 
 /**
- * Returns the change that a call's arguments describe. Its line numbers count from the beginning of
- * the replaced text. Undefined for a call that changes no file by its arguments.
+ * Returns the change that a call's arguments describe. Only a write has line numbers, because the
+ * arguments do not say where a replaced text begins. Undefined for a call that changes no file by
+ * its arguments.
  */
 export function editDiff(call: NamedCall): readonly EditHunk[] | undefined {
   const kind = kindOfCall(call);
@@ -56,7 +60,8 @@ export function editDiff(call: NamedCall): readonly EditHunk[] | undefined {
     const found = edits.flatMap((edit) => {
       if (typeof edit !== 'object' || edit === null) return [];
       const [before, after] = [textArgument(edit as never, 'oldText'), textArgument(edit as never, 'newText')];
-      return before === undefined && after === undefined ? [] : hunksOf(before ?? '', after ?? '');
+      if (before === undefined && after === undefined) return [];
+      return hunksOf(before ?? '', after ?? '').map((hunk) => ({ ...hunk, ...UNNUMBERED }));
     });
     return found.length === 0 ? undefined : found;
   }

@@ -1,25 +1,15 @@
 import { requireSession } from '../../history/rebuild/find-session.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { wireShape } from '../../http/wire-shape.js';
-import type { SessionId } from '../../objects/ids.js';
+import { describe } from '../../review/ask/described-objects.js';
 import { requireObject } from '../../review/ask/find-object.js';
 import { changedBy, changeOf, ownSteps, sessionCalls } from '../../review/ask/session-calls.js';
+import type { VersionActor } from '../../review/authors/acted-versions.js';
+import { editSights } from '../../review/authors/edit-sights.js';
+import { sessionActors } from '../../review/authors/session-actors.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { defined } from '../../values/defined.js';
-import { describe } from './described-objects.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
-import { SessionActors, type VersionActor } from './version-actors.js';
-
-const actorsOf = new WeakMap<Timeline, Map<SessionId, Promise<SessionActors>>>();
-
-/** Returns the authors of a session's file versions, cached by timeline. */
-export function sessionActors(timeline: Timeline, session: SessionId): Promise<SessionActors> {
-  const known = actorsOf.get(timeline) ?? new Map<SessionId, Promise<SessionActors>>();
-  actorsOf.set(timeline, known);
-  const actors = known.get(session) ?? SessionActors.of(timeline, session);
-  known.set(session, actors);
-  return actors;
-}
 
 const shownActor = (by: VersionActor) => ({ ...by });
 
@@ -33,7 +23,12 @@ export async function fileAuthors(asked: Timeline, name: string, object: string)
   const timeline = await asked.of(session);
   const id = await requireObject(timeline.present, object, { session, paths: timeline.paths });
   const actors = await sessionActors(timeline, session);
-  const [versions, unrecorded] = await Promise.all([actors.versions(id), actors.unrecorded(id)]);
+  const [versions, unrecorded, calls, sights] = await Promise.all([
+    actors.versions(id),
+    actors.unrecorded(id),
+    actors.calls(id),
+    editSights(timeline, session, (_, call) => call.fileRefs.includes(id)),
+  ]);
   return wireShape(PAGE_ANSWERS.Authors, {
     session,
     basis: pinnedBasis(timeline.present.basis),
@@ -44,14 +39,15 @@ export async function fileAuthors(asked: Timeline, name: string, object: string)
       isSure,
       by,
     })),
-    calls: actors.calls(id).map(({ step, call, changes, lines }) => ({
+    calls: calls.map(({ step, call, changes, isMade, lines }) => ({
       step: step.seq,
       turn: step.turn,
       at: new Date(step.at),
       name: call.name,
       failed: call.failed,
-      effect: changes ? changeOf(call) : call.reads ? ('read' as const) : ('listed' as const),
-      ...defined({ lines }),
+      unanswered: call.unanswered,
+      effect: changes ? changeOf(isMade) : call.reads ? ('read' as const) : ('listed' as const),
+      ...defined({ lines, sight: sights.get(step.seq)?.files.get(id) }),
     })),
   });
 }
@@ -85,7 +81,9 @@ export async function staleCalls(asked: Timeline, name: string): Promise<PageBod
   const [found, outside] = await Promise.all([actors.stale(), isTranscript ? actors.outside() : []]);
   const files = await describe(timeline, [...new Set([...found, ...outside].map(({ object }) => object))]);
   const own = await ownSteps(timeline.present, session, await timeline.steps(session));
-  const changed = changedBy((await sessionCalls(timeline.present, own)).values());
+  const changed = new Map(changedBy((await sessionCalls(timeline.present, own)).values()));
+  const shownLater = await actors.shownLater();
+  for (const id of own.flatMap(({ seq }) => shownLater.get(seq) ?? [])) changed.set(id, (changed.get(id) ?? 0) + 1);
   return wireShape(PAGE_ANSWERS.Stale, {
     session,
     basis: pinnedBasis(timeline.present.basis),

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { basis, contextKind, count, prefix, price, request, time, usage } from '../../review/http/review-parts.js';
-import { PEOPLE_ANSWERS } from './people-schemas.js';
+import { PEOPLE_ANSWERS, sight } from './people-schemas.js';
 
 const shownVersion = z.object({ number: count, valid_time: time, tx_id: count });
 
@@ -100,6 +100,9 @@ export const PAGE_ANSWERS = {
       })
       .nullable()
       .describe('Why it differs from the handed-out context; null if it does not'),
+    edits: z
+      .array(z.object({ step: count, name: z.string(), sight }))
+      .describe('The calls of its answer that changed files by their tools, or tried to, each with a file'),
     items: z.array(
       z.object({
         section: z.string().describe('untold: text that the provider counted and the transcript does not have'),

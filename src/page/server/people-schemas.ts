@@ -18,9 +18,16 @@ const actor = z
   })
   .describe('The author of a file version');
 
+export const sight = z
+  .object({
+    sentence: z.string(),
+    is_doubtful: z.boolean().describe('Whether it relied on a text that the agent had not seen, or that had changed'),
+  })
+  .nullable()
+  .describe('For a changing call: the version or lines of the file in its context, and the replaced text');
 const effect = z
-  .enum(['read', 'changed', 'tried to change', 'listed'])
-  .describe('tried to change: the call failed, or its result is not recorded');
+  .enum(['read', 'changed', 'tried to change', 'listed', 'put back'])
+  .describe('tried to change: it failed, or nothing recorded shows a change; put back: to an earlier text');
 const file = z.object({
   id: z.string(),
   name: z.string().describe('Its path as the agent saw it'),
@@ -30,6 +37,7 @@ const file = z.object({
     .nullable()
     .describe('The part that the call read or changed; null for all of it'),
   version: versionPlace.nullable(),
+  sight,
 });
 
 const diffLines = z
@@ -42,7 +50,7 @@ const diffLines = z
       lines: z.array(z.string()).describe('Each begins with a space, - or +'),
     }),
   )
-  .describe('As hunks of a unified diff');
+  .describe('As hunks of a unified diff. The starts are 0 if the line numbers are not known');
 
 const row = { step: count, turn: count, at: time };
 const inherited = z.boolean().describe('Whether the session took it over from its parent');
@@ -219,7 +227,9 @@ export const PEOPLE_ANSWERS = {
             ...row,
             name: z.string(),
             failed: z.boolean(),
+            unanswered: z.boolean(),
             effect,
+            sight,
             lines: z.object({ from: count, to: count.nullable() }).nullable().describe('Read lines; null for all'),
           }),
         )

@@ -1,12 +1,15 @@
 import pLimit from 'p-limit';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
+import { modelCallsOf } from '../../history/rebuild/model-calls.js';
 import { askedMoment, type Moment, type MomentText, NOW, parseReference } from '../../history/rebuild/moment.js';
 import type { RebuiltAssembly } from '../../history/rebuild/rebuilt-assembly.js';
+import type { SessionRequest } from '../../history/rebuild/session-requests.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { TOKENIZER } from '../../history/rebuild/tokenizer.js';
 import { countedPrompt, NOT_TOLD } from '../../history/rebuild/transcript-parts.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
+import { describe } from '../../review/ask/described-objects.js';
 import { grouped } from '../../review/ask/prefix-sentence.js';
 import { type RequestItem, requestItems } from '../../review/ask/request-items.js';
 import { knownPieces, shownTokens } from '../../review/ask/request-pieces.js';
@@ -18,11 +21,12 @@ import {
   requestAt,
 } from '../../review/ask/request-reader.js';
 import { countHere, countTokens } from '../../review/ask/token-count.js';
+import type { EditSight } from '../../review/authors/edit-sight.js';
+import { editSights } from '../../review/authors/edit-sights.js';
 import type { VersionTimes } from '../../store/queries.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { SUMMARY } from './compaction.js';
-import { describe } from './described-objects.js';
 
 /** The version of an object that a request shows. */
 export interface ShownVersion {
@@ -59,6 +63,8 @@ export interface RequestView {
   readonly previous?: number;
   readonly next?: number;
   readonly items: readonly ViewedItem[];
+  /** The calls of its answer that changed files, or tried to, with what the request had of them. */
+  readonly edits: readonly { readonly step: number; readonly name: string; readonly sight: EditSight }[];
   readonly proof?: AssemblyProof;
 }
 
@@ -150,6 +156,7 @@ async function unrecordedView(reader: RequestReader, { step, why, basis }: Unsee
       previous: requests.findLast((request) => request.step < step)?.step,
       next: requests.find((request) => request.step > step)?.step,
     }),
+    edits: [],
     items: items.map((item) => ({ ...item, name: nameOf(item), tokens: countTokens(item.text) })),
   };
 }
@@ -184,6 +191,16 @@ function untoldItem({ tokens }: RequestSide['size'], counted: number | undefined
   return { section: 'untold', form: 'plain', text, name: 'not in the transcript', tokens: left };
 }
 
+/** Returns the edits of an answer, with what its request had of each file. */
+async function editsOf(
+  { timeline, session, steps }: RequestReader,
+  { call, step: last }: SessionRequest,
+): Promise<RequestView['edits']> {
+  const made = call ?? modelCallsOf(steps).find(({ step }) => step >= last);
+  const sights = await editSights(timeline, session, ({ seq }) => made?.answer.includes(seq) === true);
+  return [...sights].flatMap(([step, { name, files }]) => [...files.values()].map((sight) => ({ step, name, sight })));
+}
+
 /** Returns the parts of a request. */
 export async function requestView(reader: RequestReader, request: Request): Promise<RecordedView> {
   const { session, requests } = reader;
@@ -205,7 +222,9 @@ export async function requestView(reader: RequestReader, request: Request): Prom
       ...defined({ type: known?.type, version }),
     };
   });
+  const edits = await editsOf(reader, of);
   return {
+    edits,
     session,
     tokenizer: TOKENIZER,
     request: side,

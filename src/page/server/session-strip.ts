@@ -13,13 +13,13 @@ import { type BandState, bandWays, type Ways } from '../../history/search/exposu
 import type { AssemblyProof, BorderPrice, BorderReason } from '../../objects/assembly-proof.js';
 import { type ObjectId, type SessionId, systemPromptObjectId } from '../../objects/ids.js';
 import type { HistoryEventKind, ModelUsage, Step } from '../../objects/step.js';
+import { type Described, describe } from '../../review/ask/described-objects.js';
 import { sessionCalls } from '../../review/ask/session-calls.js';
 import { readReasoning } from '../../review/rows/import-records.js';
 import { isVerb, VERBS } from '../../session/verb-outcome.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
-import { type Described, describe } from './described-objects.js';
 import type { StripCall } from './strip-call.js';
 import { transcriptColumns, transcriptWays } from './transcript-strip.js';
 import { changeSteps, type VersionMark, versionMarks } from './version-marks.js';

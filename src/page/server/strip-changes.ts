@@ -7,10 +7,10 @@ import { type BandState, bandWays, type Ways } from '../../history/search/exposu
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
+import { describe } from '../../review/ask/described-objects.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
-import { describe } from './described-objects.js';
 import {
   bandsOf,
   callOf,

@@ -4,7 +4,7 @@ import { AnswerBox } from '../answer-box.js';
 import { isServed, useAnswer } from '../ask.js';
 import { STATES } from '../band.js';
 import { callNumber, useQuestion, useSessionStrip, useStrip } from '../calls.js';
-import { CallsOfFile, partsRead, recordedPart, VERSION_STATES } from '../calls-of-file.js';
+import { byCall, CallsOfFile, partsRead, recordedPart, VERSION_STATES } from '../calls-of-file.js';
 import { DiffView } from '../diff-view.js';
 import { SetVerbs } from '../person.js';
 import { from, place, refine } from '../place.js';
@@ -137,10 +137,11 @@ interface UnrecordedProps {
   readonly parts: string;
   /** Whether the table has a column of the calls that had a version in full. */
   readonly wasWhole: boolean;
+  readonly strip: Strip | undefined;
 }
 
 /** Shows a change of the file by a call whose text was not recorded. */
-function UnrecordedRow({ change, parts, wasWhole }: UnrecordedProps) {
+function UnrecordedRow({ change, parts, wasWhole, strip }: UnrecordedProps) {
   return (
     <tr>
       <td data-name="Version">
@@ -153,6 +154,7 @@ function UnrecordedRow({ change, parts, wasWhole }: UnrecordedProps) {
       </td>
       <td class="nowrap" data-name="Since">
         {localTime(change.at)}
+        {byCall(strip, change.step)}
       </td>
       <td colSpan={wasWhole ? 3 : 2} />
     </tr>
@@ -202,7 +204,7 @@ function History({
     changedAfter(version, later).map((change, i, all) => {
       const until = all[i - 1]?.at ?? later?.valid_time;
       const parts = partsRead({ since: change.at, until, calls, strip: there });
-      return <UnrecordedRow key={change.step} change={change} parts={parts} wasWhole={wasWhole} />;
+      return <UnrecordedRow key={change.step} change={change} parts={parts} wasWhole={wasWhole} strip={there} />;
     });
   const others = who.state === 'there' ? who.value.sessions.filter((sighting) => sighting.session !== session) : [];
   return (
@@ -242,6 +244,7 @@ function History({
                     </td>
                     <td class="nowrap" data-name="Since">
                       {localTime(version.valid_time)}
+                      {acted?.by.step != null && acted.by.session === session && byCall(there, acted.by.step)}
                     </td>
                     {wasWhole && <td data-name="In full at calls">{wholeAt[i]}</td>}
                     <td class="number" data-name="Characters">

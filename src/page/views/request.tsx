@@ -332,6 +332,11 @@ export function RequestPage() {
               ) : (
                 <Verified view={view} request={view.request} />
               )}
+              {view.edits.map(({ step: at, name, sight }, i) => (
+                <p key={i} class={sight?.is_doubtful ? 'verdict warn' : 'note'}>
+                  Its answer has <a href={from('conversation', { step: at })}>{oneLine(name, 80)}</a>. {sight?.sentence}
+                </p>
+              ))}
               <Composition groups={groups} />
               {groups.map((group, i) => (
                 <Section key={i} group={group} most={most} isNew={isNew} />

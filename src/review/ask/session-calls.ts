@@ -90,9 +90,8 @@ async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[], isPlai
   return found;
 }
 
-/** Says what a call did to the files that it was to change: a failed call did not change them. */
-export const changeOf = ({ failed }: SessionCall): 'changed' | 'tried to change' =>
-  failed ? 'tried to change' : 'changed';
+/** Says what a call did to a file that it was to change. */
+export const changeOf = (isMade: boolean): 'changed' | 'tried to change' => (isMade ? 'changed' : 'tried to change');
 
 /** Returns the files that some calls changed, each with the number of calls that changed it. */
 export function changedBy(calls: Iterable<SessionCall>): ReadonlyMap<ObjectId, number> {

@@ -14,6 +14,8 @@ export interface TurnStyle {
   readonly width: number | undefined;
   /** Whether calls show their ids. */
   readonly ids?: boolean | undefined;
+  /** Sentences on the texts that the agent had seen of the files of failed edits, by call. */
+  readonly sights?: ReadonlyMap<ObjectId, readonly string[]>;
 }
 
 const TEXT_CHARS = 240;
@@ -120,8 +122,8 @@ function happened(turn: LoggedTurn, style: TurnStyle): readonly string[] {
       seq: call.seq,
       lines: [
         callLine(call, style),
-        ...call.notes.flatMap((note) =>
-          stepLines(undefined, `note ${firstLine(note, TEXT_CHARS)}`, style).map((line) => colours.yellow(line)),
+        ...[...call.notes.map((note) => `note ${note}`), ...(style.sights?.get(call.id) ?? [])].flatMap((note) =>
+          stepLines(undefined, firstLine(note, TEXT_CHARS), style).map((line) => colours.yellow(line)),
         ),
       ],
     })),

@@ -3,7 +3,7 @@ import { rename, unlink, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { SessionActors } from '../../../src/page/server/version-actors.js';
+import { SessionActors } from '../../../src/review/authors/session-actors.js';
 import { callReport, TrackedProject, versionsOf } from '../../support/tracked-project.js';
 
 const run = promisify(execFile);

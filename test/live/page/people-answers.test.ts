@@ -160,8 +160,11 @@ describe('a page that was started in another folder', () => {
       call: 2,
       stale: true,
       diff: [{ lines: ['-one', '+three'] }],
-      files: [{ name: path('cart.ts'), effect: 'changed', version: { number: 3 } }],
+      files: [{ name: path('cart.ts'), effect: 'changed', version: { number: 3 }, sight: { is_doubtful: true } }],
     });
+    expect(edit?.kind === 'call' ? edit.files[0]?.sight?.sentence : '').toMatch(
+      /^The agent had read all of version 1\. On the disk was version 2\. The replaced text is in version 1\.$/,
+    );
     expect(rows.find((row) => row.kind === 'event')).toMatchObject({ summary: 'We fixed the cart.', dropped: 2 });
     const part = await ask('/v1/conversation', 'Conversation', { session: name, call: 4, limit: 2 });
     expect(part.rows.some((row) => row.kind === 'call' && row.name === 'bash npm test')).toBe(true);

@@ -38,4 +38,15 @@ describe('the rows of a difference', () => {
       ['+', undefined, 10],
     ]);
   });
+
+  test('have no numbers if the place of a replaced text is not known, and dots between two hunks', () => {
+    const hunk = { old_start: 0, new_start: 0, lines: ['-a', '+b'] };
+    expect(hunkRows([hunk, hunk])).toEqual([
+      { sign: '-', text: 'a' },
+      { sign: '+', text: 'b' },
+      { sign: ' ', text: '⋯' },
+      { sign: '-', text: 'a' },
+      { sign: '+', text: 'b' },
+    ]);
+  });
 });

@@ -1,7 +1,7 @@
 import type { OtherLines } from '../../history/rebuild/changed-outside.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
-import type { SessionCall } from '../../review/ask/session-calls.js';
+import type { SessionCall } from '../ask/session-calls.js';
 import { otherLinesWhy } from './version-words.js';
 
 /** A read that shows lines with another text than the read before. */

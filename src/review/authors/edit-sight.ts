@@ -1,0 +1,79 @@
+import type { LineRange } from '../../history/rebuild/call-names.js';
+
+/** Formats ranges of lines in order, each once: `1–60, 80–end`. */
+function rangesText(lines: readonly LineRange[]): string {
+  const merged: { from: number; to: number }[] = [];
+  for (const { from, to = Number.POSITIVE_INFINITY } of [...lines].sort((a, b) => a.from - b.from)) {
+    const last = merged.at(-1);
+    if (last !== undefined && from <= last.to + 1) last.to = Math.max(last.to, to);
+    else merged.push({ from, to });
+  }
+  return merged.map(({ from, to }) => `${from}–${Number.isFinite(to) ? to : 'end'}`).join(', ');
+}
+
+/** The part of a file in the context of a model call that changed the file, or tried to. */
+export interface SeenOfFile {
+  /** The newest version that the agent had read or made. */
+  readonly seen: { readonly number: number; readonly call: number | undefined } | undefined;
+  /** The version on the disk before the call. */
+  readonly was: number | undefined;
+  /** False if the request was not recorded, so only the calls before it are known. */
+  readonly isRecorded: boolean;
+  /** The newest version that stood whole in the context. */
+  readonly whole: number | undefined;
+  /** Whether the agent's own edits alone led from that version to the one that it had seen. */
+  readonly isOwnSince: boolean;
+  /** Whether anything of the file stood in the context. */
+  readonly isThere: boolean;
+  /** The lines that stood in it, if it had a part. */
+  readonly lines: readonly LineRange[];
+}
+
+/** The place of the replaced text in what the context had; undefined if it replaces none. */
+export type ReplacedText = 'there' | 'missing' | 'not recorded' | number | undefined;
+
+/** The text of a file that an agent had seen when it changed the file, in words. */
+export interface EditSight {
+  readonly sentence: string;
+  /** Whether it acted on a text that it had not seen, or that was not on the disk any more. */
+  readonly isDoubtful: boolean;
+}
+
+/** Says which text of the file the context had. */
+function hadText({ seen, isRecorded, whole, isOwnSince, isThere, lines }: SeenOfFile): string {
+  const part = lines.length === 0 ? 'a part' : `lines ${rangesText(lines)}`;
+  const of = seen === undefined ? 'it' : `version ${seen.number}`;
+  if (whole !== undefined) {
+    const later = isOwnSince ? `with its own edits up to ${of}` : `and ${part} of ${of}`;
+    const since = seen === undefined || seen.number <= whole ? '' : `, ${later}`;
+    return isRecorded
+      ? `Version ${whole} stood whole in the context${since}.`
+      : `The agent had read all of version ${whole}${since}.`;
+  }
+  if (isThere) return isRecorded ? `Only ${part} of ${of} stood in the context.` : `It had read only ${part} of ${of}.`;
+  if (seen === undefined) return 'The agent had not read it.';
+  const call = seen.call === undefined ? '' : ` at call ${seen.call}`;
+  return `Nothing of it stood in the context any more. The agent had last seen ${of}${call}.`;
+}
+
+/** Says where the replaced text stood. */
+function whereReplaced(replaced: ReplacedText, { whole, seen, isOwnSince, lines }: SeenOfFile): string {
+  if (replaced === undefined) return '';
+  if (replaced === 'not recorded') return ' Whether the replaced text stood there is not recorded.';
+  const version = whole === undefined ? undefined : isOwnSince ? (seen?.number ?? whole) : whole;
+  const there = version !== undefined ? `version ${version}` : lines.length > 0 ? 'these lines' : 'this part';
+  if (typeof replaced === 'number') return ` The replaced text stands ${replaced} times in ${there}.`;
+  return replaced === 'there' ? ` The replaced text is in ${there}.` : ` The replaced text is not in ${there}.`;
+}
+
+/** Says what an agent had seen of a file when it changed the file. */
+export function editSight(had: SeenOfFile, replaced: ReplacedText): EditSight {
+  const { seen, was, isThere, whole } = had;
+  const isStale = was !== undefined && seen !== undefined && was > seen.number;
+  const stale = isStale ? ` On the disk was version ${was}.` : '';
+  const isUnseen = !isThere && whole === undefined;
+  return {
+    sentence: `${hadText(had)}${stale}${whereReplaced(replaced, had)}`,
+    isDoubtful: isStale || isUnseen || replaced === 'missing' || typeof replaced === 'number',
+  };
+}

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { conversation } from '../../../src/page/server/conversation.js';
+import { fileAuthors, staleCalls } from '../../../src/page/server/file-authors.js';
+import { askRequest } from '../../../src/page/server/request-view.js';
+import { askHere } from '../../support/ask-here.js';
+import { suiteData } from '../../support/mcp-clients.js';
+import { RecordingLines, replay, reviewedRecordings } from '../../support/replays.js';
+
+const FAILED = { failed: true };
+const missing = 'String to replace not found in file.';
+const edit = (path: string, from: string, to: string) => ({ file_path: path, old_string: from, new_string: to });
+
+describe('the edits of an imported session', () => {
+  let room: Awaited<ReturnType<typeof reviewedRecordings>>;
+  let timeline: Timeline;
+  let session: string;
+
+  beforeAll(async () => {
+    room = await reviewedRecordings();
+    const part = {
+      type: 'text',
+      file: { filePath: '/p/b.ts', content: 'b1\nb2', numLines: 2, startLine: 1, totalLines: 9 },
+    };
+    const lines = new RecordingLines()
+      .user('Mend it.')
+      .reads('c1', '/p/a.ts', 'one\ntwo\n')
+      .calls('c2', 'Edit', edit('/p/a.ts', 'three', 'drei'))
+      .answers('c2', missing, FAILED)
+      .edits('c3', '/p/a.ts', 'one\ntwo\n', 'two', 'zwei')
+      .calls('c4', 'Edit', edit('/p/a.ts', 'two', 'deux'))
+      .answers('c4', missing, FAILED)
+      .calls('c5', 'Read', { file_path: '/p/b.ts', limit: 2 })
+      .answers('c5', '     1→b1\n     2→b2', { twin: part })
+      .calls('c6', 'Edit', edit('/p/b.ts', 'b8', 'B8'))
+      .answers('c6', missing, FAILED)
+      .calls('c7', 'Edit', edit('/p/b.ts', 'b1\nb2', 'B'))
+      .answers('c7', 'The file has been updated.')
+      .calls('c8', 'Edit', edit('/p/a.ts', 'one', 'eins\nneu'))
+      .compacts('We mended it.')
+      .edits('c9', '/p/a.ts', 'eins\nneu\nzwei\n', 'zwei', 'zwo')
+      .user('Put it back.')
+      .calls('c10', 'Bash', { command: 'git stash -q' })
+      .answers('c10', '')
+      .reads('c11', '/p/a.ts', 'one\nzwei\n')
+      .says('Done.');
+    ({ session = '' } = (await replay(await room.recordings.write('edits.jsonl', lines.text))).sessions[0] ?? {});
+    timeline = await Timeline.open(room.reviewer.store);
+  });
+  afterAll(() => room.close());
+
+  const calls = async () => {
+    const { rows } = await conversation(timeline, { session, limit: 100 });
+    return rows.flatMap((row) => (row.kind === 'call' ? [row] : []));
+  };
+
+  test('say which version or lines the context had, and whether it had the replaced text', async () => {
+    const sights = (await calls()).flatMap(({ tool, files }) =>
+      tool === 'edit' ? [[files[0]?.sight?.is_doubtful, files[0]?.sight?.sentence]] : [],
+    );
+    const whole = 'Version 1 stood whole in the context';
+    const lines = 'Only lines 1–2 of version 1 stood in the context.';
+    expect(sights).toEqual([
+      [true, `${whole}. The replaced text is not in version 1.`],
+      [false, `${whole}. The replaced text is in version 1.`],
+      [true, `${whole}, with its own edits up to version 2. The replaced text is not in version 2.`],
+      [true, `${lines} The replaced text is not in these lines.`],
+      [false, `${lines} The replaced text is in these lines.`],
+      [false, `${whole}, with its own edits up to version 2. The replaced text is in version 2.`],
+      [true, expect.stringMatching(/^Nothing of it stood in the context any more\. .* version 2 at call \d+\.$/)],
+    ]);
+  });
+
+  test('say the same on the page of the file, at the call, and in the log', async () => {
+    const sentence = 'Version 1 stood whole in the context. The replaced text is not in version 1.';
+    const { calls: named } = await fileAuthors(timeline, session, '/p/a.ts');
+    const failed = named.find(({ effect }) => effect === 'tried to change');
+    expect(failed?.sight).toEqual({ sentence, is_doubtful: true });
+    const view = await askRequest(timeline, session, { at: `step:${(failed?.step ?? 0) - 1}` });
+    expect(view.edits).toEqual([expect.objectContaining({ step: failed?.step, name: 'edit /p/a.ts' })]);
+    const { stdout } = await askHere(['log', session, '--data', suiteData()]);
+    expect(stdout).toContain(sentence);
+  });
+
+  test('count without a result if a later text shows them, where they were made', async () => {
+    const made = await calls();
+    const at = made.findIndex(({ unanswered }) => unanswered);
+    expect(made[at]).toMatchObject({ number: 8, files: [{ name: '/p/a.ts', effect: 'changed' }] });
+    const { versions, unrecorded } = await fileAuthors(timeline, session, '/p/a.ts');
+    expect(unrecorded).toMatchObject([{ step: made[at]?.step, by: { kind: 'agent' } }]);
+    expect(versions[2]?.by).toMatchObject({ kind: 'agent', step: made[at + 1]?.step });
+    const { changed, calls: stale } = await staleCalls(timeline, session);
+    expect([changed.map((one) => one.calls).sort(), stale]).toEqual([[1, 3], []]);
+  });
+
+  test('are undone by a command that names the files that it put back', async () => {
+    const stash = (await calls()).find(({ tool }) => tool === 'bash');
+    expect(stash?.files).toMatchObject([{ name: '/p/a.ts', effect: 'put back', version: { number: 4 } }]);
+  });
+});
