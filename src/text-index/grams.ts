@@ -7,8 +7,8 @@ interface Gram {
 }
 
 /** Short grams find any text. Most long ones of a text are in few other texts. */
-const SHORT: Gram = { units: 3, bits: 16, firstBucket: 0 };
-const LONG: Gram = { units: 5, bits: 16, firstBucket: 1 << SHORT.bits };
+const SHORT: Gram = { units: 3, bits: 15, firstBucket: 0 };
+const LONG: Gram = { units: 5, bits: 14, firstBucket: 1 << SHORT.bits };
 /** Buckets of texts, which those of keys follow. */
 const GRAM_BUCKETS = LONG.firstBucket + (1 << LONG.bits);
 const KEY_BITS = 18;

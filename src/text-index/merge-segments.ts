@@ -12,7 +12,7 @@ function joined<T extends Float64Array | Uint32Array | Uint8Array>(make: new (le
   return whole;
 }
 
-function* linesOf(segments: readonly Segment[]): Generator<Uint8Array> {
+function* linesOf(segments: readonly Segment[]): Generator<string> {
   for (const segment of segments) yield* segment.lines();
 }
 

@@ -1,5 +1,5 @@
 import { BUCKETS, GramCollector, keyBucket, LONGEST_LITERAL } from './grams.js';
-import { type BucketBlocks, checksum, encodeGroup, GROUP } from './postings.js';
+import { type BucketBlocks, encodeGroup, GROUP } from './postings.js';
 import type { SegmentParts } from './segment-file.js';
 
 /** An entry of an index. Searches find it by its keys and its text. */
@@ -28,7 +28,7 @@ let collector: GramCollector | undefined;
 
 /** Collects entries in memory and encodes them as one segment. */
 export class SegmentDraft {
-  readonly #lines: Buffer[] = [];
+  readonly #lines: string[] = [];
   readonly #ats: number[] = [];
   readonly #kinds: number[] = [];
   /** Number of the text of each entry. Entries with equal texts share one. */
@@ -54,10 +54,7 @@ export class SegmentDraft {
   add({ line, at, kind, keys, text = '', hash }: IndexEntry): void {
     const known = hash === undefined ? undefined : this.#texts.get(hash);
     this.#textOf.push(known ?? this.#textCount);
-    const json = Buffer.from(JSON.stringify(line));
-    const sum = Buffer.alloc(4);
-    sum.writeUInt32LE(checksum(json));
-    this.#lines.push(Buffer.concat([sum, json]));
+    this.#lines.push(JSON.stringify(line));
     this.#ats.push(at);
     this.#kinds.push(kind);
     if (known !== undefined) return;

@@ -1,14 +1,15 @@
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { BUCKETS } from './grams.js';
 import { IndexClosed, IndexDamage } from './index-damage.js';
+import { PackedLines, packLines, packsOf } from './packed-lines.js';
 import { checksum, decodeGroup, GROUP } from './postings.js';
 
 /** The content of a new segment. */
 export interface SegmentParts {
   /** UTF-16 units of all its texts. */
   readonly units: number;
-  /** Each entry's checksum and JSON. */
-  readonly lines: Iterable<Uint8Array>;
+  /** Each entry's JSON. */
+  readonly lines: Iterable<string>;
   readonly ats: Float64Array;
   readonly kinds: Uint8Array;
   /** Number of the text of each entry. */
@@ -49,12 +50,12 @@ export async function writeSegment(
     await new Promise((done) => setImmediate(done));
   };
   try {
-    const lineEnds = new Uint32Array(ats.length);
-    let entry = 0;
-    for (const line of lines) {
-      await add(line);
-      lineEnds[entry] = written;
-      entry += 1;
+    const packEnds = new Uint32Array(packsOf(ats.length));
+    let pack = 0;
+    for (const bytes of packLines(lines)) {
+      await add(bytes);
+      packEnds[pack] = written;
+      pack += 1;
     }
     const groupEnds = new Uint32Array(GROUPS);
     const groupsAt = written;
@@ -64,7 +65,7 @@ export async function writeSegment(
       groupEnds[group] = written - groupsAt;
       group += 1;
     }
-    const meta = Buffer.concat([lineEnds, ats, groupEnds, texts, owners, kinds].map(bytesOf));
+    const meta = Buffer.concat([packEnds, ats, groupEnds, texts, owners, kinds].map(bytesOf));
     const footer = Buffer.alloc(FOOTER);
     footer.writeUInt32LE(MAGIC, 0);
     footer.writeUInt32LE(ats.length, 4);
@@ -85,12 +86,13 @@ export async function writeSegment(
 /** A segment that is open for reading. Its file never changes. */
 export class Segment {
   readonly #file: number;
-  readonly #lineEnds: Uint32Array;
+  readonly #packEnds: Uint32Array;
   readonly #groupEnds: Uint32Array;
   readonly ats: Float64Array;
   readonly kinds: Uint8Array;
   readonly texts: Uint32Array;
   readonly owners: Uint32Array;
+  readonly #lines = new PackedLines((pack) => this.#piece(0, this.#packEnds, pack));
   #byText: EntriesByText | undefined;
   #isClosed = false;
 
@@ -105,7 +107,7 @@ export class Segment {
       at += bytes;
       return Uint8Array.prototype.slice.call(meta, at - bytes, at).buffer as ArrayBuffer;
     };
-    this.#lineEnds = new Uint32Array(take(entries * 4));
+    this.#packEnds = new Uint32Array(take(packsOf(entries) * 4));
     this.ats = new Float64Array(take(entries * 8));
     this.#groupEnds = new Uint32Array(take(GROUPS * 4));
     this.texts = new Uint32Array(take(entries * 4));
@@ -126,7 +128,7 @@ export class Segment {
       ];
       const isFooter = magic === MAGIC && footer.readUInt32LE(32) === checksum(footer.subarray(0, 32));
       const metaAt = footer.readDoubleLE(24);
-      const bytes = entries * 17 + GROUPS * 4 + blocks * 4;
+      const bytes = entries * 13 + packsOf(entries) * 4 + GROUPS * 4 + blocks * 4;
       if (!isFooter || metaAt + bytes + FOOTER !== size) throw new IndexDamage(path);
       const meta = readAt(file, metaAt, bytes);
       if (checksum(meta) !== sum) throw new IndexDamage(path);
@@ -141,30 +143,24 @@ export class Segment {
     return this.ats.length;
   }
 
-  /** Yields the bytes of each entry's line, with its checksum. */
-  lines(): Generator<Buffer> {
-    return this.#pieces(0, this.#lineEnds);
+  /** Yields the JSON of each entry. @throws {IndexDamage} */
+  lines(): Generator<string> {
+    return PackedLines.of(this.#pieces(0, this.#packEnds));
   }
 
   /** Yields the bytes of each group of buckets. */
   groups(): Generator<Buffer> {
-    return this.#pieces(this.#lineEnds.at(-1) ?? 0, this.#groupEnds);
+    return this.#pieces(this.#packEnds.at(-1) ?? 0, this.#groupEnds);
   }
 
   /** Returns the line of an entry. @throws {IndexDamage} */
   line(entry: number): unknown {
-    const from = entry === 0 ? 0 : (this.#lineEnds[entry - 1] ?? 0);
-    const bytes = this.#read(from, (this.#lineEnds[entry] ?? 0) - from);
-    const json = bytes.subarray(4);
-    if (bytes.length < 5 || bytes.readUInt32LE(0) !== checksum(json)) throw new IndexDamage('an entry');
-    return JSON.parse(json.toString('utf8'));
+    return JSON.parse(this.#lines.line(entry));
   }
 
   /** Returns the bytes of a group of buckets. */
   group(number: number): Buffer {
-    const lines = this.#lineEnds.at(-1) ?? 0;
-    const from = number === 0 ? 0 : (this.#groupEnds[number - 1] ?? 0);
-    return this.#read(lines + from, (this.#groupEnds[number] ?? 0) - from);
+    return this.#piece(this.#packEnds.at(-1) ?? 0, this.#groupEnds, number);
   }
 
   /** Returns the blocks of one bucket, ascending. @throws {IndexDamage} */
@@ -208,6 +204,11 @@ export class Segment {
       yield window.subarray(at - from, end - from);
       at = end;
     }
+  }
+
+  #piece(base: number, ends: Uint32Array, number: number): Buffer {
+    const from = number === 0 ? 0 : (ends[number - 1] ?? 0);
+    return this.#read(base + from, (ends[number] ?? 0) - from);
   }
 
   #read(at: number, length: number): Buffer {

@@ -11,7 +11,7 @@ import { mergedParts } from './merge-segments.js';
 import type { SegmentDraft } from './segment-draft.js';
 import { Segment, writeSegment } from './segment-file.js';
 
-const VERSION = 3;
+const VERSION = 4;
 /** Maximum time that a removal waits for a writer, in milliseconds. */
 const REMOVAL_MS = 60_000;
 /** Time that a replaced segment stays open, in milliseconds. */

@@ -22,6 +22,8 @@ export const ENTRY_KINDS = ['message', 'toolcall', 'file', 'system_prompt', 'for
 interface StoredText {
   /** The hash under which the text is stored. Absent if the text is in its document. */
   readonly hash?: Sha256;
+  /** The hash of a content that is in the document of its version. */
+  readonly inline?: Sha256;
 }
 
 /** A step with a message or with changes of the sets. */
@@ -97,8 +99,10 @@ function versionEntries(document: StoredDocument, at: { readonly validTime: Date
         if (text === undefined || text === '') return [];
         const stored = textHashes(version);
         const hash = version.part === 'arguments' ? undefined : (stored[0] ?? document.content_hash);
+        const apart = stored.find((one) => texts.has(one));
+        const inline = version.part === 'content' && apart === undefined ? document.content_hash : undefined;
         return {
-          line: { ...line, ...defined({ hash: stored.find((one) => texts.has(one)) }) },
+          line: { ...line, ...defined({ hash: apart, inline }) },
           at: validTime,
           kind: kindOf(type as 'file'),
           keys: [],

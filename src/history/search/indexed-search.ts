@@ -1,6 +1,7 @@
-import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { parseSource } from '../../objects/source.js';
 import type { Candidate, TextIndex } from '../../text-index/text-index.js';
+import type { CandidateLine } from './candidate-texts.js';
 import { ENTRY_KINDS, type ForkLine, KEYS, type StepLine, type VersionLine } from './index-entries.js';
 import { mergedPlaces, type PlaceFilter, placesOf, type SearchedPlace } from './searched-texts.js';
 import type { SessionScope } from './session-scope.js';
@@ -20,9 +21,15 @@ export interface OpenScopes {
 
 /** How candidates are compared before their versions are read. */
 export interface ComparedTexts {
-  /** Returns stored texts by their hashes. Unknown hashes are absent. */
-  read(hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, string>>;
+  /** Returns the texts of candidates. Undefined for a text that is read with its version. */
+  read(lines: readonly CandidateLine[]): Promise<readonly (string | undefined)[]>;
   matches(text: string): boolean;
+}
+
+/** Candidates with their texts, as far as these are known. */
+interface ReadBatch {
+  readonly lines: readonly CandidateLine[];
+  readonly texts: readonly (string | undefined)[];
 }
 
 /** Places whose texts may match, as an index proposes them. */
@@ -63,32 +70,52 @@ export class IndexedPlaces {
 
   /**
    * Yields the places of candidates in batches. Within a batch the newest place comes first, as in
-   * a search without an index. The caller still compares the texts. Separately stored texts are
-   * compared here and left out if they do not match, because reading a version takes longer than
-   * reading its text.
+   * a search without an index. The caller still compares the texts. Reading a version takes longer
+   * than reading its text. So texts that are known without their versions are compared here, and
+   * left out if they do not match.
    */
   async *places(candidates: readonly Candidate[], compared: ComparedTexts): AsyncGenerator<ProposedPlaces> {
+    const batches = this.#batches(candidates);
+    const read = async (): Promise<ReadBatch | undefined> => {
+      const { value: lines } = batches.next();
+      return lines === undefined ? undefined : { lines, texts: await compared.read(lines) };
+    };
+    let next: Promise<ReadBatch | undefined> | undefined;
+    for (let isFirst = true; ; isFirst = false) {
+      const batch = await (next ?? read());
+      if (batch === undefined) return;
+      // Most searches end with the first batch, so its successor is not read in advance.
+      next = isFirst ? undefined : read();
+      // A failure before it is awaited is no unhandled one.
+      next?.catch(() => undefined);
+      const matches = new Map<string, boolean>();
+      for (const text of batch.texts)
+        if (text !== undefined && !matches.has(text)) matches.set(text, compared.matches(text));
+      const kept = batch.lines.flatMap(({ hash: _hash, inline: _inline, ...line }, i) => {
+        const text = batch.texts[i];
+        return text !== undefined && matches.get(text) === false ? [] : [JSON.stringify(line)];
+      });
+      const found = await Promise.all([...new Set(kept)].map((line) => this.#placesOf(JSON.parse(line))));
+      const others = [...matches].flatMap(([text, isMatch]) => (isMatch ? [] : [text]));
+      yield { places: mergedPlaces(found.flat()), others };
+    }
+  }
+
+  /**
+   * Yields the lines of candidates in batches. Places with one time stay in one batch, because they
+   * are ordered by name.
+   */
+  *#batches(candidates: readonly Candidate[]): Generator<readonly CandidateLine[]> {
     const at = (i: number): number | undefined => candidates[i]?.segment.ats[candidates[i]?.entry ?? 0];
     for (let from = 0; from < candidates.length; ) {
       let end = Math.min(from + BATCH, candidates.length);
-      // Places with the same time are ordered by their names, so they stay in one batch.
       while (end < candidates.length && at(end) === at(end - 1)) end += 1;
-      // The output and the arguments of a call are two candidates with the same places.
-      const lines = candidates
-        .slice(from, end)
-        .map(({ segment, entry }) => segment.line(entry) as StepLine | VersionLine);
-      const texts = await compared.read([...new Set(lines.flatMap(({ hash }) => hash ?? []))]);
-      const others = new Set([...texts].flatMap(([hash, text]) => (compared.matches(text) ? [] : [hash])));
-      const kept = lines.flatMap(({ hash, ...line }) =>
-        hash !== undefined && others.has(hash) ? [] : [JSON.stringify(line)],
-      );
-      const found = await Promise.all([...new Set(kept)].map((line) => this.#placesOf(JSON.parse(line))));
-      yield { places: mergedPlaces(found.flat()), others: [...others].flatMap((hash) => texts.get(hash) ?? []) };
+      yield candidates.slice(from, end).map(({ segment, entry }) => segment.line(entry) as CandidateLine);
       from = end;
     }
   }
 
-  #placesOf(line: StepLine | VersionLine): Promise<readonly SearchedPlace[]> {
+  #placesOf(line: CandidateLine): Promise<readonly SearchedPlace[]> {
     return 'object' in line ? this.#versionPlaces(line) : this.#messagePlaces(line);
   }
 

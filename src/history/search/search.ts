@@ -11,6 +11,7 @@ import type { CountedFall } from '../rebuild/counted-fall.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { askedMoment, type MomentText, parseReference, type When } from '../rebuild/moment.js';
 import type { Timeline } from '../rebuild/timeline.js';
+import { candidateTexts } from './candidate-texts.js';
 import type { CallRange, Exposure } from './exposure.js';
 import { type FoundText, linesOf } from './found-lines.js';
 import { type ComparedTexts, IndexedPlaces, type OpenScopes } from './indexed-search.js';
@@ -279,7 +280,7 @@ function proposed(
   const candidates = places.candidates(required, order);
   if (candidates === undefined) return undefined;
   const compared: ComparedTexts = {
-    read: (hashes) => present.texts(hashes),
+    read: (lines) => candidateTexts(present, lines),
     matches: (text) => ranges(text)[Symbol.iterator]().next().done !== true,
   };
   return (async function* () {

@@ -61,7 +61,8 @@ export class SessionScope {
   /** Returns one step. Undefined if it is not known at the basis. */
   async step(seq: number): Promise<Step | undefined> {
     if (this.#steps !== undefined) return (await this.#steps).find((step) => step.seq === seq);
-    return (await this.snapshot.steps(this.session, { first: seq, last: seq }))[0];
+    // A range query would scan every step of the session.
+    return this.snapshot.step(this.session, seq);
   }
 
   /** Returns the objects of the session's index, and its system prompt, newest first. */

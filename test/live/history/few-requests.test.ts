@@ -1,7 +1,10 @@
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
 import { TyrumReports } from '../../../src/contracts/tyrum/read-reports.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { askSearch } from '../../../src/history/search/search.js';
+import { SearchIndex } from '../../../src/history/search/search-index.js';
 import type { AssemblyProof } from '../../../src/objects/assembly-proof.js';
 import { askContext, askTurns } from '../../../src/review/ask/ask.js';
 import { reportDetail, reportList } from '../../../src/review/ask/context-report.js';
@@ -62,6 +65,25 @@ describe('the number of requests to the database', () => {
     expect(logged.result.turns).toEqual(turns);
     expect(logged.requests['/_xtdb/entity']).toBe(1);
     expect(Object.values(logged.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(9);
+  });
+
+  test('does not grow with short texts that the search index proposes and that do not match', async () => {
+    const session = await client.openSession({ id: 'searched' });
+    for (let turn = 1; turn <= 40; turn++) {
+      await session.reportMessage({ role: 'user', text: `a given message ${turn}` });
+      await session.recordCall({
+        tool: 'bash',
+        args: { turn },
+        status: 'ok',
+        content: `a given output ${turn}`,
+        answer: (id) => id,
+      });
+    }
+    const timeline = await Timeline.open(await client.delivered());
+    const index = await new SearchIndex(join(folder.root, 'index')).of(timeline);
+    const asked = await countRequests(() => askSearch(timeline, { pattern: '/given\\w*\\(/' }, index));
+    expect(asked.result).toMatchObject({ isIndexed: true, hits: [], texts: 80 });
+    expect(Object.values(asked.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(4);
   });
 
   test('is small for a list of contexts, which equal each alone; the first failure is reported', async () => {
