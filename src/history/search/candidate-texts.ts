@@ -6,7 +6,7 @@ import type { StepLine, VersionLine } from './index-entries.js';
 /** A candidate of a search, as the index describes it. */
 export type CandidateLine = StepLine | VersionLine;
 
-/** Returns the document that holds a candidate's text. Undefined if no single document is known to. */
+/** Returns the id of the document with a candidate's text. Undefined if it is not known. */
 function documentId(line: CandidateLine): string | undefined {
   if (line.hash !== undefined) return undefined;
   if (!('object' in line)) return stepId(line.session, line.seq);
@@ -24,7 +24,7 @@ function textIn(document: StoredDocument | undefined, line: CandidateLine): stri
 
 /**
  * Returns the texts of candidates, in order, without reading their versions. Undefined for a text
- * that only its version can tell, such as the earlier text of a short file.
+ * that only its version has, such as the earlier text of a short file.
  */
 export async function candidateTexts(
   present: StoreSnapshot,
