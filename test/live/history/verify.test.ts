@@ -15,6 +15,7 @@ import { toAssemblyPart } from '../../../src/store/assemblies.js';
 import { stepId } from '../../../src/store/step-part.js';
 import { chunkId } from '../../../src/store/texts.js';
 import { testAddress, wholeRead } from '../../support/context.js';
+import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { Road } from '../../support/road.js';
 import { callReport } from '../../support/tracked-project.js';
 import { executeForeign, openTestClient } from '../../support/xtdb.js';
@@ -24,10 +25,12 @@ describe('a handed-out context', () => {
   let road: Road;
   let host: FilesystemId;
   const clients: ContextClient[] = [];
+  /** The node of a test that damages texts, because other suites read every session meanwhile. */
+  let damaged: OwnNode | undefined;
 
   const open = async (options: Partial<ContextClientOptions> = {}): Promise<ContextClient> => {
     const client = await ContextClient.create({
-      address: testAddress(),
+      address: damaged?.address ?? testAddress(),
       roots: [root],
       cwd: root,
       filesystemId: host,
@@ -60,6 +63,8 @@ describe('a handed-out context', () => {
   afterEach(async () => {
     await Promise.all(clients.splice(0).map((client) => client.close().catch(() => undefined)));
     await road.close();
+    await damaged?.stop();
+    damaged = undefined;
     await rm(root, { recursive: true, force: true });
   });
 
@@ -248,6 +253,7 @@ describe('a handed-out context', () => {
   });
 
   test('is reported damaged with the damaged object after a manual write to the database', async () => {
+    damaged = await ownNode();
     const client = await open();
     const session = await client.openSession();
     const content = 'a line of the file\n'.repeat(400);
@@ -255,7 +261,7 @@ describe('a handed-out context', () => {
     await session.assemble({ deliver: 'library' });
     await client.snapshot();
     const chunk = chunkId(hashText(content));
-    const xtdb = openTestClient();
+    const xtdb = openTestClient({}, damaged.address);
     try {
       await xtdb.execute([
         {
@@ -390,8 +396,9 @@ describe('a handed-out context', () => {
     });
 
     test('is reported damaged if a text is damaged and a step was rewritten', async () => {
+      damaged = await ownNode();
       const { session } = await recorded();
-      const xtdb = openTestClient();
+      const xtdb = openTestClient({}, damaged.address);
       const message = `turn 2 ${'and so on '.repeat(400)}`;
       const chunk = chunkId(hashText(message));
       try {
