@@ -19,8 +19,8 @@ export function replayCommand(): Command {
     .addOption(
       new Option(
         '--data <folder>',
-        'data folder to keep the replay in. An interrupted replay resumes there; another --config needs --into ' +
-          '(default: a temporary in-memory node)',
+        'data folder to keep the replay in, where an interrupted replay resumes. To replay with another --config, ' +
+          'name another session with --into (default: a temporary in-memory node)',
       ),
     )
     .addOption(
