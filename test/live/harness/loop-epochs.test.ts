@@ -103,7 +103,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
       messages.push(...call(`sent_${name}`, 'bash', { command: 'run' }, 'output'));
       await request(session, messages);
       const proof = { wire: 'anthropic' } as const;
-      const stored = session.sent({ body: ['{"messages":[]}'], at: now, sent: proof });
+      const stored = session.sent({ messages: messages.length, body: ['{"messages":[]}'], at: now, sent: proof });
       messages.push(...call(`next_${name}`, 'bash', { command: 'run' }, 'more output'));
       const next = session.context({ messages, system: 'be good' });
       expect(await Promise.race([next.then(() => 'context'), stored.then(() => 'request')])).toBe('context');
