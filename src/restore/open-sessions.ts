@@ -22,27 +22,14 @@ export interface OpenOnFiles {
   readonly path: string | undefined;
 }
 
-const rootsOf = async (present: StoreSnapshot, session: string) => {
-  const key = sessionObjectId(session as SessionId);
-  return (await present.heads([key])).get(key)?.marks.roots ?? [];
-};
-
-/**
- * Returns the first file that a session works on. A session of a recording has the root `/` of the
- * recording's filesystem, which says nothing of files here.
- */
+/** Returns the first file that is in the index of a session. */
 async function pathIn(
   present: StoreSnapshot,
   session: SessionId,
-  { paths, filesystem, session: restored, ids = [] }: FilesToReplace,
+  { paths, ids = [] }: FilesToReplace,
 ): Promise<string | undefined> {
-  const here = new Set([filesystem, ...(await rootsOf(present, restored)).map((root) => root.filesystemId)]);
-  here.delete(NO_FILESYSTEM);
-  const roots = (await rootsOf(present, session)).filter((root) => here.has(root.filesystemId));
-  const below = paths.find((path) => roots.some((root) => isWithin(path, root.path)));
-  if (below !== undefined || ids.length === 0) return below;
-  const { index } = (await present.sets(session)).sets;
-  const known = new Set<string>(index);
+  if (ids.length === 0) return undefined;
+  const known = new Set<string>((await present.sets(session)).sets.index);
   return paths[ids.findIndex((id) => known.has(id))];
 }
 
@@ -65,8 +52,17 @@ export async function openOnFiles(
   if (own !== undefined) return { session: own.session, holder: holder(own), path: undefined };
   if (owners.length === 0) return undefined;
   const present = await openPresent();
-  for (const owner of owners) {
-    const path = await pathIn(present, owner.session as SessionId, files);
+  const keyOf = ({ session }: { readonly session: string }) => sessionObjectId(session as SessionId);
+  const heads = await present.heads([files, ...owners].map(keyOf));
+  const rootsOf = (one: { readonly session: string }) => heads.get(keyOf(one))?.marks.roots ?? [];
+  // A session of a recording has the root `/` of the recording's filesystem, which says nothing of
+  // files here.
+  const here = new Set([files.filesystem, ...rootsOf(files).map((root) => root.filesystemId)]);
+  here.delete(NO_FILESYSTEM);
+  for (const owner of owners.filter((one) => heads.has(keyOf(one)))) {
+    const roots = rootsOf(owner).filter((root) => here.has(root.filesystemId));
+    const below = files.paths.find((path) => roots.some((root) => isWithin(path, root.path)));
+    const path = below ?? (await pathIn(present, owner.session as SessionId, files));
     if (path !== undefined) return { session: owner.session, holder: holder(owner), path };
   }
   return undefined;

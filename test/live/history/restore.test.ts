@@ -140,11 +140,14 @@ describe('restoring from a moment', () => {
     const { id: followed } = await recorded.openSession({ id: `${name}-followed` });
     await recorded.close();
     const follower = await acquireSessionLock(suiteClientFolder(), followed, { what: 'a test' });
+    // A session can be open before the database has it.
+    const begun = await acquireSessionLock(suiteClientFolder(), sessionId(`${name}-begun`), { what: 'a test' });
     try {
       await writeFile(file, 'three\nshared\n');
       await json('--undo', (await json(`${name}-first@turn:1`, '--apply', '--in-place', ...flags())).undo);
     } finally {
       follower.release();
+      begun.release();
     }
     await writeFile(file, 'somebody went on');
     expect(await refused('--undo', undo)).toMatch(/a\.ts.* changed since/);
