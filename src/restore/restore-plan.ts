@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import type { FilesystemAccess } from '../filesystem/access/access.js';
 import { isWithin } from '../filesystem/access/mounts.js';
 import { readSource, type SourceReading, type UnreachableReason } from '../filesystem/access/read-source.js';
-import { type LineRange, linesAsked } from '../history/rebuild/call-names.js';
+import { joinedRanges, type LineRange, linesAsked } from '../history/rebuild/call-names.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
 import { formatMoment, type When } from '../history/rebuild/moment.js';
 import type { Point, Timeline } from '../history/rebuild/timeline.js';
@@ -183,16 +183,9 @@ async function readParts(snapshot: StoreSnapshot, steps: readonly Step[]): Promi
 /** Names parts of a file in its order; parts that overlap or touch are one. */
 export function partsText(parts: readonly LineRange[]): string {
   if (parts.length === 0) return 'a part';
-  const joined: { from: number; to: number }[] = [];
-  for (const { from, to = Number.POSITIVE_INFINITY } of parts.toSorted((a, b) => a.from - b.from)) {
-    const last = joined.at(-1);
-    if (last !== undefined && from <= last.to + 1) last.to = Math.max(last.to, to);
-    else joined.push({ from, to });
-  }
+  const joined = joinedRanges(parts);
   const more = joined.length > MOST_PARTS ? ` and ${joined.length - MOST_PARTS} more` : '';
-  const texts = joined
-    .slice(0, MOST_PARTS)
-    .map(({ from, to }) => `${from}-${to === Number.POSITIVE_INFINITY ? '' : to}`);
+  const texts = joined.slice(0, MOST_PARTS).map(({ from, to = '' }) => `${from}-${to}`);
   return `lines ${texts.join(', ')}${more}`;
 }
 

@@ -21,8 +21,8 @@ interface MissedHost {
 
 /**
  * The requests of one session that went out before they were recorded, oldest first. They are
- * recorded once the sidecar and the database work again. If this process is killed, a
- * mark on disk makes a later gateway record them from the log.
+ * recorded once the sidecar and the database work again. If this process is killed, a mark on disk
+ * makes a later gateway record them from the log.
  */
 export class MissedRequests {
   readonly #session: SessionId;

@@ -23,6 +23,17 @@ export interface LineRange {
   readonly to: number | undefined;
 }
 
+/** Returns ranges in the order of the file. Ranges that overlap or touch become one. */
+export function joinedRanges(ranges: readonly LineRange[]): readonly LineRange[] {
+  const joined: { from: number; to: number }[] = [];
+  for (const { from, to = Number.POSITIVE_INFINITY } of ranges.toSorted((a, b) => a.from - b.from)) {
+    const last = joined.at(-1);
+    if (last !== undefined && from <= last.to + 1) last.to = Math.max(last.to, to);
+    else joined.push({ from, to });
+  }
+  return joined.map(({ from, to }) => ({ from, to: Number.isFinite(to) ? to : undefined }));
+}
+
 const MOST_CHARS = 72;
 const MOST_SEGMENTS = 2;
 const MOST_FILES = 2;
@@ -160,6 +171,9 @@ const SHOWING = /^(?:cat|head|tail|sed\s+-n|nl|less|awk)\b/;
 /** Whether a call of a shell begins with a command that shows files. */
 export const showsText = ({ tool, args }: NamedCall): boolean =>
   kindOfCall({ tool }) === 'shell' && SHOWING.test(scriptLine(scriptOf(args) ?? '').trim());
+
+/** Kinds of tools that may change files. */
+export const MAY_CHANGE: ReadonlySet<ToolKind> = new Set(['write', 'edit', 'patch', 'shell']);
 
 /** Returns the kind of a call's tool. */
 export const kindOfCall = ({ tool }: Pick<NamedCall, 'tool'>): ToolKind => foreignTool(tool).kind;

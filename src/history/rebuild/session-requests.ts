@@ -55,9 +55,8 @@ export function usagesOf({ records, steps }: RecordedSession): ReadonlyMap<Assem
 
 /**
  * Returns the requests of a session in order, one for each call of the model. A call with the
- * harness's own list has a record if a gateway sent it. If a call has
- * both a record and a transcript, the record counts. Records of a replay are left out: those
- * contexts were never sent.
+ * harness's own list has a record if a gateway sent it. If a call has both a record and a
+ * transcript, the record counts. Records of a replay are left out: those contexts were never sent.
  */
 export function sessionRequests({
   records,

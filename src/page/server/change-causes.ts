@@ -1,5 +1,5 @@
 import type { ObjectMetadata } from '../../assembly/metadata.js';
-import { foreignTool, type ToolKind } from '../../foreign-tools/tool-table.js';
+import { kindOfCall, MAY_CHANGE } from '../../history/rebuild/call-names.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { Described } from '../../review/ask/described-objects.js';
@@ -27,7 +27,6 @@ export type ChangeKind = 'came' | 'loaded' | 'changed' | 'moved' | 'collapsed' |
  */
 export type Actor = 'agent' | 'person' | 'window' | 'watcher' | 'epoch' | 'harness' | 'rendering';
 
-const WRITES: ReadonlySet<ToolKind> = new Set(['write', 'edit', 'patch', 'shell']);
 export const ACTORS: Readonly<Record<string, Actor>> = { user: 'person', assistant: 'agent' };
 
 /** The inputs of a comparison. */
@@ -81,7 +80,7 @@ function byVersion(object: ObjectId, { acts, pool }: Between): Told | undefined 
     return metadata?.type === 'toolcall' && metadata.fileRefs.includes(object);
   };
   const touching = acts.steps.filter(touches);
-  const write = touching.findLast((step) => WRITES.has(foreignTool(acts.toolOf(step) ?? '').kind));
+  const write = touching.findLast((step) => MAY_CHANGE.has(kindOfCall({ tool: acts.toolOf(step) ?? '' })));
   if (write !== undefined)
     return { actor: 'agent', why: `written by ${acts.toolOf(write)}, step ${write.seq}`, step: write.seq };
   const read = touching.at(-1);

@@ -1,15 +1,10 @@
-import type { LineRange } from '../../history/rebuild/call-names.js';
+import { joinedRanges, type LineRange } from '../../history/rebuild/call-names.js';
 
 /** Formats ranges of lines in order, each once: `1–60, 80–end`. */
-function rangesText(lines: readonly LineRange[]): string {
-  const merged: { from: number; to: number }[] = [];
-  for (const { from, to = Number.POSITIVE_INFINITY } of [...lines].sort((a, b) => a.from - b.from)) {
-    const last = merged.at(-1);
-    if (last !== undefined && from <= last.to + 1) last.to = Math.max(last.to, to);
-    else merged.push({ from, to });
-  }
-  return merged.map(({ from, to }) => `${from}–${Number.isFinite(to) ? to : 'end'}`).join(', ');
-}
+const rangesText = (lines: readonly LineRange[]): string =>
+  joinedRanges(lines)
+    .map(({ from, to = 'end' }) => `${from}–${to}`)
+    .join(', ');
 
 /** The part of a file in the context of a model call that changed the file, or tried to. */
 export interface SeenOfFile {
@@ -28,6 +23,10 @@ export interface SeenOfFile {
   /** The lines that stood in it, if it had a part. */
   readonly lines: readonly LineRange[];
 }
+
+/** Returns the version that the agent knew whole. Undefined if it knew only parts. */
+export const knownWhole = ({ whole, seen, isOwnSince }: SeenOfFile): number | undefined =>
+  whole !== undefined && isOwnSince ? (seen?.number ?? whole) : whole;
 
 /** The place of the replaced text in what the context had; undefined if it replaces none. */
 export type ReplacedText = 'there' | 'missing' | 'not recorded' | number | undefined;
@@ -57,11 +56,11 @@ function hadText({ seen, isRecorded, whole, isOwnSince, isThere, lines }: SeenOf
 }
 
 /** Says where the replaced text stood. */
-function whereReplaced(replaced: ReplacedText, { whole, seen, isOwnSince, lines }: SeenOfFile): string {
+function whereReplaced(replaced: ReplacedText, had: SeenOfFile): string {
   if (replaced === undefined) return '';
   if (replaced === 'not recorded') return ' Whether the replaced text stood there is not recorded.';
-  const version = whole === undefined ? undefined : isOwnSince ? (seen?.number ?? whole) : whole;
-  const there = version !== undefined ? `version ${version}` : lines.length > 0 ? 'these lines' : 'this part';
+  const version = knownWhole(had);
+  const there = version !== undefined ? `version ${version}` : had.lines.length > 0 ? 'these lines' : 'this part';
   if (typeof replaced === 'number') return ` The replaced text stands ${replaced} times in ${there}.`;
   return replaced === 'there' ? ` The replaced text is in ${there}.` : ` The replaced text is not in ${there}.`;
 }

@@ -17,7 +17,7 @@ import {
   placesOf,
   putTexts,
 } from './asked-change.js';
-import { type EditSight, editSight, type ReplacedText, type SeenOfFile } from './edit-sight.js';
+import { type EditSight, editSight, knownWhole, type ReplacedText, type SeenOfFile } from './edit-sight.js';
 import { type SessionActors, sessionActors } from './session-actors.js';
 
 const AT_ONCE = 8;
@@ -112,10 +112,10 @@ class EditSights {
   ): Promise<ReplacedText> {
     const { had, before, shown, call } = of;
     if (!expectsText(change) || !had.isThere) return undefined;
-    const { whole, seen, was, isOwnSince } = had;
+    const { seen, was, isOwnSince } = had;
     const isStale = (was ?? 0) > (seen?.number ?? 0);
-    const version = isOwnSince ? (seen?.number ?? whole) : whole;
-    if (whole !== undefined && version !== undefined) {
+    const version = knownWhole(had);
+    if (version !== undefined) {
       // The tool found the text in a file that the agent knew.
       if (!call.failed && isOwnSince && !isStale) return 'there';
       const text = await this.#actors.text(object, version);

@@ -8,6 +8,7 @@ import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { HistoryHead } from '../../store/snapshot-rows.js';
+import { askOnce } from '../../values/promises.js';
 import { type Described, describe } from '../ask/described-objects.js';
 import { versionState } from '../ask/object-log.js';
 import { type SessionCall, sessionCalls } from '../ask/session-calls.js';
@@ -207,10 +208,8 @@ export class SessionActors {
     return found.flat().sort((a, b) => a.step.seq - b.step.seq);
   }
 
-  #read(object: ObjectId) {
-    const known = this.#known.get(object) ?? this.#readOnce(object);
-    this.#known.set(object, known);
-    return known;
+  #read(object: ObjectId): Promise<ReadFile> {
+    return askOnce(this.#known, object, () => this.#readOnce(object));
   }
 
   async #readOnce(object: ObjectId): Promise<ReadFile> {
@@ -298,7 +297,5 @@ const actorsOf = new WeakMap<Timeline, Map<SessionId, Promise<SessionActors>>>()
 export function sessionActors(timeline: Timeline, session: SessionId): Promise<SessionActors> {
   const known = actorsOf.get(timeline) ?? new Map<SessionId, Promise<SessionActors>>();
   actorsOf.set(timeline, known);
-  const actors = known.get(session) ?? SessionActors.of(timeline, session);
-  known.set(session, actors);
-  return actors;
+  return askOnce(known, session, () => SessionActors.of(timeline, session));
 }

@@ -8,7 +8,7 @@ import {
   type ReviewFlags,
   shownTime,
 } from '../../cli/review/answer.js';
-import { kindOfCall } from '../../history/rebuild/call-names.js';
+import { kindOfCall, MAY_CHANGE } from '../../history/rebuild/call-names.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { ranges } from '../../history/rebuild/turn-spans.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
@@ -40,8 +40,6 @@ const namedIn = (turns: readonly LoggedTurn[]): readonly ObjectId[] =>
     .flatMap(({ changes, person }) => [changes, ...person.map((one) => one.changes)])
     .flatMap((changes) => Object.values(changes).flatMap((ids) => ids.slice(0, MOST_NAMES)));
 
-const CHANGING: ReadonlySet<string> = new Set(['write', 'edit', 'patch', 'shell']);
-
 /** Returns what the agent had seen of the files of failed edits, by call. */
 async function sightsIn(
   timeline: Timeline,
@@ -51,7 +49,7 @@ async function sightsIn(
   const ids = new Map<SessionId, Set<ObjectId>>();
   for (const { session, calls } of turns)
     for (const { id, status, tool } of calls)
-      if (status !== 'ok' && CHANGING.has(kindOfCall({ tool }))) {
+      if (status !== 'ok' && MAY_CHANGE.has(kindOfCall({ tool }))) {
         const known = ids.get(session) ?? new Set();
         ids.set(session, known.add(id));
       }
