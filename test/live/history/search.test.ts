@@ -8,10 +8,9 @@ import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { askSearch, type SearchAnswer } from '../../../src/history/search/search.js';
 import { SearchIndex } from '../../../src/history/search/search-index.js';
 import { textPattern } from '../../../src/history/search/text-pattern.js';
-import { SegmentDraft } from '../../../src/text-index/segment-draft.js';
-import { TextIndex } from '../../../src/text-index/text-index.js';
 import { openClient, wholeRead } from '../../support/context.js';
 import { type Agent, stdioAgent, temporaryRoot } from '../../support/mcp-clients.js';
+import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { uniquePrefix } from '../../support/xtdb.js';
 
 /** A text that this test wrote, and the transaction after which the database has it. */
@@ -35,6 +34,7 @@ const textOf = (number: number): string =>
 describe('a search', () => {
   const prefix = uniquePrefix();
   const written: Written[] = [];
+  let node: OwnNode;
   let root: string;
   let remove: () => Promise<void>;
   let client: ContextClient;
@@ -49,14 +49,10 @@ describe('a search', () => {
 
   beforeAll(async () => {
     ({ root, remove } = await temporaryRoot());
-    client = await openClient(root);
-    const folder = join(root, 'index');
-    const { txId = -1, txTime = new Date(0) } = (await client.snapshot()).basis;
-    const begun = await TextIndex.open(folder);
-    // The index begins here, because other suites fill the same database.
-    await begun.writing(0, () => begun.add(new SegmentDraft(), { txId, txTime: txTime.getTime() }));
-    begun.close();
-    index = new SearchIndex(folder);
+    // The index reads the whole log, and other suites write damaged transactions into theirs.
+    node = await ownNode();
+    client = await openClient(root, { address: node.address });
+    index = new SearchIndex(join(root, 'index'));
     sessions = await Promise.all(['a', 'b'].map((name) => client.openSession({ id: `${prefix}-${name}` })));
     for (let number = 0; number < 12; number += 1) {
       const session = sessions[number % 2] as ContextSession;
@@ -90,7 +86,8 @@ describe('a search', () => {
     fork = await client.forkSession((sessions[0] as ContextSession).id, { id: `${prefix}-c` });
   });
   afterAll(async () => {
-    await client.close();
+    await client?.close();
+    await node?.stop();
     await remove();
   });
 
