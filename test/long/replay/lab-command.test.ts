@@ -59,7 +59,7 @@ describe('palimpsest lab', () => {
     ]);
     expect([short?.code, short?.stderr]).toEqual([
       1,
-      expect.stringMatching(/no session of these recordings has 30 model calls \(1 have fewer\).*--least/),
+      expect.stringMatching(/no session of these recordings has at least 30 model calls \(1 have fewer\).*--least/),
     ]);
     expect([wrong?.code, wrong?.stderr]).toEqual([64, expect.stringMatching(/bad\.json: policies\.0\.keep/)]);
     expect([none?.code, none?.stderr]).toEqual([1, expect.stringMatching(/gone\.jsonl.*cannot be read/)]);
