@@ -131,14 +131,17 @@ export class StoredMask {
     const own =
       this.#settings.rules === undefined ? text : this.#without(text, (one) => this.#withoutOwn(one), { found });
     const { places, parts } = this.#workOn(own);
+    let isChanged = false;
     const masked = suspiciousParts(own, places).map(({ text: part, isSuspicious }) => {
       if (!isSuspicious) return part;
       const made = parts.get(part) ?? this.#part(part);
       parts.set(part, made);
       for (const [mark, secret] of made.found) found.set(mark, secret);
+      isChanged ||= made.masked !== part;
       return made.masked;
     });
-    return { masked: masked.join(''), found };
+    // A copy of a long unchanged text would cost memory.
+    return { masked: isChanged ? masked.join('') : own, found };
   }
 
   /**
