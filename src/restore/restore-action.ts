@@ -11,7 +11,7 @@ import type { StoreSnapshot } from '../store/store-snapshot.js';
 import type { FilesToReplace } from './open-sessions.js';
 import {
   countStates,
-  hindrances,
+  obstacles,
   type PlannedFile,
   planRestore,
   type RestorePlan,
@@ -98,7 +98,7 @@ const where = ({ session, turn, seq }: RestorePlan): string => `session ${sessio
 
 function planAnswer({ plan }: MadePlan): Answer {
   const counts = countStates(plan);
-  const inTheWay = hindrances(plan);
+  const inTheWay = obstacles(plan);
   const ready =
     inTheWay.length === 0
       ? 'it can be restored in place'
@@ -188,7 +188,7 @@ async function inPlaceAnswer({ clientDir, dataDir, timeline }: Review, { plan, r
   const [paths, ids] = [replaced.map(({ source }) => source.path), replaced.map(({ id }) => id)];
   const filesystem = await localFilesystemId(dataDir);
   await requireClosed(clientDir, { session: plan.session, filesystem, paths, ids }, async () => timeline.present);
-  const inTheWay = hindrances(plan);
+  const inTheWay = obstacles(plan);
   if (inTheWay.length > 0)
     throw new RestoreError(
       'not-clean',

@@ -10,7 +10,7 @@ export type RestoreErrorCode =
   /** A process has the session open. */
   | 'session-open'
   | 'unknown-restore'
-  /** A restored file was changed since. */
+  /** A restored file has changed since the restore. */
   | 'changed-since';
 
 /**

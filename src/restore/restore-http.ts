@@ -158,10 +158,10 @@ export const RESTORE_QUESTIONS = {
     answer: 'RestorePlan',
     pins: true,
     ask: async ({ timeline, client, all }, { session, at }) => {
-      const { countStates, hindrances } = await import('./restore-plan.js');
+      const { countStates, obstacles } = await import('./restore-plan.js');
       const plan = await planFiles(client, timeline, { session, at, all });
       const files = plan.files.map(({ display, source, ...file }) => ({ ...file, path: display, here: source.path }));
-      const more = { counts: countStates(plan), inTheWay: hindrances(plan) };
+      const more = { counts: countStates(plan), inTheWay: obstacles(plan) };
       return wireShape(RESTORE_ANSWERS.RestorePlan, {
         session: plan.session,
         turn: plan.turn,

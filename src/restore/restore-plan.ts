@@ -25,15 +25,16 @@ import { defined } from '../values/defined.js';
 /**
  * The possible differences between a file on disk and the agent's file.
  *
- * - `same`: the same bytes, or still absent if it had been deleted
+ * - `same`: the same bytes, or deleted then and still absent
  * - `changed`: the bytes of another version in the database
  * - `newer-outside`: bytes that no version in the database has
  * - `missing`: the file no longer exists
  * - `absent-then`: the file exists now but was deleted then
  * - `read-in-part`: calls read lines of it, and the database never had all of it
  * - `never-read`: its name was known, but not its content
- * - `not-kept`: other bytes or no file, and only the hash of the agent's bytes is stored
- * - `outside-roots`: the file is outside of the allowed folders
+ * - `not-kept`: the file differs or is missing, and the database has only the hash of the agent's
+ *   bytes
+ * - `outside-roots`: the file is outside the allowed folders
  * - `unreachable`: its mount or filesystem is unavailable, or it cannot be read
  * - `not-regular`: its path is a folder or another special file
  */
@@ -95,7 +96,7 @@ export interface RestoreOptions {
 
 /**
  * Returns the current location of a source: in a moved folder on this machine, or on the filesystem
- * that replaced its own at the import.
+ * to which an import mapped the recorded one.
  */
 function located(
   source: FilesystemSource,
@@ -119,7 +120,7 @@ interface HadFile {
   readonly isKept: boolean;
 }
 
-type Found = Pick<PlannedFile, 'state' | 'now'> & { readonly why?: string };
+type Comparison = Pick<PlannedFile, 'state' | 'now'> & { readonly why?: string };
 
 const OUT_OF_REACH: Readonly<Record<UnreachableReason, FileState>> = {
   'no-permission': 'unreachable',
@@ -133,13 +134,13 @@ const OUT_OF_REACH: Readonly<Record<UnreachableReason, FileState>> = {
 
 /**
  * Compares the agent's file with the one on disk. `isKnown` returns whether the database has a
- * version with some hash.
+ * version of the file with a given hash.
  */
 async function compared(
   { had, gone, isKept }: HadFile,
   reading: SourceReading,
   isKnown: (hash: Sha256) => Promise<boolean>,
-): Promise<Found> {
+): Promise<Comparison> {
   if (had === null && !gone) return { state: 'never-read', now: null };
   if (reading.kind === 'unreachable') return { state: OUT_OF_REACH[reading.reason], why: reading.reason, now: null };
   if (reading.kind === 'not-regular') return { state: 'not-regular', why: reading.what, now: null };
@@ -180,7 +181,7 @@ async function readParts(snapshot: StoreSnapshot, steps: readonly Step[]): Promi
   return new Map([...found].map(([id, parts]) => [id, partsText(parts.filter((part) => part !== undefined))]));
 }
 
-/** Names parts of a file in its order; parts that overlap or touch are one. */
+/** Names parts of a file, in the file's order. Merges parts that overlap or touch. */
 export function partsText(parts: readonly LineRange[]): string {
   if (parts.length === 0) return 'a part';
   const joined = joinedRanges(parts);
@@ -229,8 +230,8 @@ export async function planRestore(
     const { file_hash: hash, content_hash: content } = head.document;
     const gone = head.marks.gone === true;
     const had = hash === null ? null : (hash as Sha256);
-    // If the content covers all bytes, both hashes are equal. The whole text of a longer file is
-    // stored under the hash of its bytes.
+    // If the content is the whole file, `content_hash` equals `file_hash`. The whole text of a
+    // longer file is stored under `file_hash`.
     const isKept =
       had !== null && content !== null && (had === content || (await snapshot.damagedTexts([had])).size === 0);
     const isKnown = async (now: Sha256): Promise<boolean> =>
@@ -238,7 +239,7 @@ export async function planRestore(
     const reading: SourceReading =
       had === null && !gone ? { kind: 'missing' } : await readSource(options.access, source);
     const lines = had === null && !gone ? parts.get(id) : undefined;
-    const found: Found =
+    const found: Comparison =
       lines === undefined
         ? await compared({ had, gone, isKept }, reading, isKnown)
         : { state: 'read-in-part', why: lines, now: null };
@@ -267,7 +268,7 @@ export async function restoredBytes(
 }
 
 /** The states that prevent a restore in place, with the reason. */
-const HINDERS: Readonly<Partial<Record<FileState, string>>> = {
+const OBSTACLES: Readonly<Partial<Record<FileState, string>>> = {
   'newer-outside': 'has a change that the database does not have, which would be lost',
   'not-kept': 'cannot be restored: the database has only its hash',
   'outside-roots': 'is outside the allowed folders (--root)',
@@ -276,10 +277,10 @@ const HINDERS: Readonly<Partial<Record<FileState, string>>> = {
 };
 
 /** Returns the reasons against a restore in place, a sentence per file. Empty for a clean plan. */
-export function hindrances({ files }: RestorePlan): readonly string[] {
+export function obstacles({ files }: RestorePlan): readonly string[] {
   return files.flatMap(({ display, state, why }) => {
-    const hinders = HINDERS[state];
-    return hinders === undefined ? [] : [`${display} ${hinders}${why === undefined ? '' : ` (${why})`}`];
+    const obstacle = OBSTACLES[state];
+    return obstacle === undefined ? [] : [`${display} ${obstacle}${why === undefined ? '' : ` (${why})`}`];
   });
 }
 

@@ -50,7 +50,7 @@ export interface ImportedDirectory {
   readonly calls: number;
   /** The number of notes, approvals, pending calls and similar records. */
   readonly records: number;
-  /** Number of lines in the raw files that the session already had. */
+  /** Number of lines of `messages.jsonl` and `events.jsonl` that the session already had. */
   readonly known: { readonly messages: number; readonly events: number };
   /** Skipped artifacts that are not text. */
   readonly leftOut: readonly string[];
@@ -63,7 +63,7 @@ const MOST_WAITING = 200;
 /** Maximum wait for the database to store pending writes, in milliseconds. */
 const DATABASE_WAIT_MS = 120_000;
 
-interface ThereSession extends ExistingSession {
+interface TargetSession extends ExistingSession {
   readonly records: readonly ContextRecord[];
 }
 
@@ -71,15 +71,15 @@ interface ThereSession extends ExistingSession {
 interface Work {
   readonly plan: ImportPlan;
   readonly continuation: Continuation;
-  readonly there: ThereSession;
+  readonly target: TargetSession;
   /** Undefined if the session already stores all of the directory. */
   readonly kept: KeptImport | undefined;
 }
 
-async function readThere(client: ContextClient, session: SessionId): Promise<ThereSession> {
+async function readTarget(client: ContextClient, session: SessionId): Promise<TargetSession> {
   const timeline = await Timeline.open(await client.delivered());
-  const isThere = (await timeline.present.existing([sessionObjectId(session)])).length > 0;
-  if (!isThere) return { steps: [], projection: undefined, kept: [], records: [] };
+  const exists = (await timeline.present.existing([sessionObjectId(session)])).length > 0;
+  if (!exists) return { steps: [], projection: undefined, kept: [], records: [] };
   const [steps, records] = await Promise.all([
     timeline.steps(session),
     timeline.present.records(session, { kinds: [...KEPT_KINDS, ...IMPORT_KINDS] }),
@@ -88,15 +88,15 @@ async function readThere(client: ContextClient, session: SessionId): Promise<The
   const compared = new ComparedSteps({ steps, projection });
   const kept = keptImports(records.filter(isKeptRecord)).flatMap((one) => {
     const part = keptUpTo(one, steps.length, (seq) => compared.mark(seq));
-    // If the session ends inside an import, the whole import counts, because the next import
-    // finishes it. Otherwise only the part that the session has counts.
+    // If the session ends inside an import, return the whole import, because the next import
+    // finishes it. Otherwise return only the part whose steps the session has.
     const isLast = steps.length === (part?.upto ?? one.after);
     return isLast ? one : (part ?? []);
   });
   return { steps, projection, kept, records: records.filter(isCarried) };
 }
 
-const turnsOf = (steps: ThereSession['steps']): ((seq: number) => number) => {
+const turnsOf = (steps: TargetSession['steps']): ((seq: number) => number) => {
   const turns = new Map(steps.map(({ seq, turn }) => [seq, turn]));
   return (seq) => turns.get(seq) ?? 0;
 };
@@ -112,14 +112,14 @@ function changedFiles(derived: ReadonlyMap<string, string>, before: ReadonlyMap<
 function keptOf(
   session: SessionId,
   plan: ImportPlan,
-  { continuation, there }: Pick<Work, 'continuation' | 'there'>,
+  { continuation, target }: Pick<Work, 'continuation' | 'target'>,
 ): KeptImport | undefined {
   const { seqs, missing } = continuation;
-  const before = there.kept.at(-1);
-  const files = changedFiles(plan.derived, keptFiles(there.kept));
-  // A session without earlier imports is native if it has steps, or if the directory is our own
-  // export.
-  const isNative = before === undefined && there.projection !== undefined && (there.steps.length > 0 || plan.hasOwn);
+  const before = target.kept.at(-1);
+  const files = changedFiles(plan.derived, keptFiles(target.kept));
+  // A session without earlier imports was recorded here if it has steps, or if the directory is our
+  // own export.
+  const isNative = before === undefined && target.projection !== undefined && (target.steps.length > 0 || plan.hasOwn);
   const hasMore =
     plan.messages.length > continuation.messages ||
     plan.events.length > continuation.events ||
@@ -140,9 +140,9 @@ function keptOf(
     const place = plan.eventPlaces[i] ?? 0;
     return keptLineOf(place === 0 ? 0 : (seqs[place - 1] ?? 0), line, undefined);
   });
-  const after = there.steps.length;
-  const planned = plannedRecords(session, plan, { seqs, turnOf: turnsOf(there.steps) });
-  const shown = [...there.records, ...planned].filter(({ kind }) => (SHOWN_KINDS as readonly string[]).includes(kind));
+  const after = target.steps.length;
+  const planned = plannedRecords(session, plan, { seqs, turnOf: turnsOf(target.steps) });
+  const shown = [...target.records, ...planned].filter(({ kind }) => (SHOWN_KINDS as readonly string[]).includes(kind));
   return {
     number: (before?.number ?? 0) + 1,
     after,
@@ -162,7 +162,7 @@ function keptOf(
  * Returns the part of a directory that an earlier import began and did not finish. Undefined if
  * every import finished.
  */
-function unfinishedPart(files: ReadonlyMap<string, string>, { kept, steps }: ThereSession): ImportPlan | undefined {
+function unfinishedPart(files: ReadonlyMap<string, string>, { kept, steps }: TargetSession): ImportPlan | undefined {
   const last = kept.at(-1);
   if (last === undefined || steps.length >= last.upto) return undefined;
   const part = {
@@ -177,14 +177,14 @@ function unfinishedPart(files: ReadonlyMap<string, string>, { kept, steps }: The
   throw new CortexfsError(
     'unfinished',
     `an import of ${part.messages} messages and ${part.events} events was interrupted, ` +
-      `and this directory has ${plan.messages.length} and ${plan.events.length}: ` +
-      'import the earlier directory again first; nothing was changed',
+      `but this directory has ${plan.messages.length} and ${plan.events.length}. ` +
+      'First import the earlier directory again. Nothing was changed.',
   );
 }
 
 /** Returns true if an import was interrupted before it set the prompt. */
-function lacksPrompt({ plan, there, continuation }: Work): boolean {
-  const { projection, steps } = there;
+function lacksPrompt({ plan, target, continuation }: Work): boolean {
+  const { projection, steps } = target;
   const has = projection?.entries.some((entry) => entry.kind === 'system' && entry.isPrompt) === true;
   return plan.prompt !== undefined && !has && !continuation.isOlder && steps.length <= (continuation.seqs.at(-1) ?? 0);
 }
@@ -206,21 +206,21 @@ class DirectoryImport {
   }
 
   /** Returns the work that brings the whole plan into the session. */
-  work(plan: ImportPlan, there: ThereSession): Work {
-    const continuation = continueSession(plan, there);
-    const kept = continuation.isOlder ? undefined : keptOf(this.#session, plan, { continuation, there });
-    return { plan, continuation, there, kept };
+  work(plan: ImportPlan, target: TargetSession): Work {
+    const continuation = continueSession(plan, target);
+    const kept = continuation.isOlder ? undefined : keptOf(this.#session, plan, { continuation, target });
+    return { plan, continuation, target, kept };
   }
 
   /** Returns the missing records that can be derived before the steps are written. */
-  records({ plan, continuation, there }: Work, turnOf = turnsOf(there.steps)): readonly ContextRecord[] {
+  records({ plan, continuation, target }: Work, turnOf = turnsOf(target.steps)): readonly ContextRecord[] {
     if (continuation.isOlder) return [];
-    return missingRecords(plannedRecords(this.#session, plan, { seqs: continuation.seqs, turnOf }), there.records);
+    return missingRecords(plannedRecords(this.#session, plan, { seqs: continuation.seqs, turnOf }), target.records);
   }
 
   isDone(work: Work): boolean {
-    const { there, kept, continuation } = work;
-    const isWhole = there.projection !== undefined && kept === undefined && continuation.missing.length === 0;
+    const { target, kept, continuation } = work;
+    const isWhole = target.projection !== undefined && kept === undefined && continuation.missing.length === 0;
     return isWhole && !lacksPrompt(work) && this.records(work).length === 0;
   }
 
@@ -229,16 +229,16 @@ class DirectoryImport {
    * writes the steps, and last the records.
    */
   async write(work: Work): Promise<void> {
-    const { plan, continuation, there, kept } = work;
+    const { plan, continuation, target, kept } = work;
     const { missing, seqs } = continuation;
     const first = plan.steps[missing[0] ?? -1]?.exact?.step.at;
     const moments = [first, plan.prompt?.at].filter((at) => at !== undefined);
-    if (there.projection === undefined)
+    if (target.projection === undefined)
       this.#clock.standAt(moments.length === 0 ? undefined : Math.max(0, Math.min(...moments) - 1));
     const session = await this.#client.openSession({ id: this.#session });
     try {
       if (kept !== undefined) await keepAll(session, keptRecords(this.#session, kept));
-      const turns = new Map(there.steps.map(({ seq, turn }) => [seq, turn]));
+      const turns = new Map(target.steps.map(({ seq, turn }) => [seq, turn]));
       const known = await this.#knownFiles(plan);
       const given = new GivenSteps(this.#session, { plan, seqs, known });
       const made = new Map(session.state.marks.map(({ seq, call }) => [seq, call]));
@@ -282,10 +282,10 @@ class DirectoryImport {
 }
 
 /**
- * Imports a session directory into a session. All files are read and checked first. An existing
- * session must begin with the directory's content, or the directory with the session's. Data that
- * no object can hold becomes records. Repeating an import changes nothing, and finishes an
- * interrupted one. `clock` is the client's clock; data of our own export keeps its times.
+ * Imports a session directory into a session. All files are read and checked first. If the session
+ * exists, its content must be a prefix of the directory's, or the reverse. Data that no object can
+ * hold becomes records. Repeating an import changes nothing, and finishes an interrupted one.
+ * `clock` is the client's clock. Data from our own exports keeps its times.
  * @throws {CortexfsError} those of `readDirectory` and `planImport`; `conflict`, `unfinished`:
  *   nothing was changed
  * @throws {SessionError} `lease-held`, `other-roots`, `node-unavailable`
@@ -299,19 +299,19 @@ export async function importDirectory(
   const session = wanted === undefined ? sessionOf(folder, files) : sessionId(wanted);
   const whole = planImport(files);
   const run = new DirectoryImport(client, clock, session);
-  let there = await readThere(client, session);
-  const isNew = there.projection === undefined;
-  const begun = unfinishedPart(files, there);
+  let target = await readTarget(client, session);
+  const isNew = target.projection === undefined;
+  const begun = unfinishedPart(files, target);
   // Also plans the whole directory, so that a conflict is found before anything is written.
-  let work = run.work(whole, there);
+  let work = run.work(whole, target);
   const { missing, messages, events } = work.continuation;
   const brought = missing.map((place) => whole.steps[place]);
   const count = run.records(work).length;
   const isDone = begun === undefined && run.isDone(work);
   if (!planOnly && begun !== undefined) {
-    await run.write(run.work(begun, there));
-    there = await readThere(client, session);
-    work = run.work(whole, there);
+    await run.write(run.work(begun, target));
+    target = await readTarget(client, session);
+    work = run.work(whole, target);
   }
   if (!planOnly && !run.isDone(work)) await run.write(work);
   return {

@@ -7,7 +7,10 @@ import { isLargeText } from '../../objects/large-text.js';
 import { fileFindings } from './check-file.js';
 import { isPathWithin } from './session-paths.js';
 
-/** An imported line with its step. It has two pieces if the step's content was cut out. */
+/**
+ * The number of a step and its imported line. If the step's text was cut out, the parts before and
+ * after it.
+ */
 const keptLine = z.union([z.tuple([z.int(), z.string()]), z.tuple([z.int(), z.string(), z.string()])]);
 
 const keptImport = z.object({
@@ -55,40 +58,43 @@ export const KEPT_KINDS = ['import', 'event'] as const satisfies readonly Record
 export type KeptRecord = ContextRecord<(typeof KEPT_KINDS)[number]>;
 /** The event type in which earlier versions stored an import. */
 const EVENT_TYPE = 'cortexfs.import';
-/** Length of a JSON piece: half of a record's limit, because each quote in the piece is escaped. */
+/**
+ * Length of a JSON piece. It is half of a record's limit, because escaping can double a piece's
+ * length.
+ */
 const PIECE_UNITS = 200_000;
 /** Minimum characters of a text that is cut out of its line. */
-const LEAST_HOLE = 200;
+const LEAST_CUT = 200;
 
 const eventPart = z.object({ part: z.int().nonnegative(), parts: z.int().positive(), text: z.string() });
 
 /** The content of a step: its message, or the stored result of its call. */
-export type SaidStep =
+export type StepContent =
   | { readonly role: string; readonly text: string }
   | { readonly tool: string; readonly status: string; readonly text: string | null };
 
 /** Returns a hash that identifies a step by its content. Empty if the step has no content. */
-export function stepMark(said: SaidStep | undefined): string {
-  if (said === undefined) return '';
-  const who = 'role' in said ? [said.role] : [said.tool, said.status];
-  return hashText(canonicalJson([...who, said.text?.toWellFormed() ?? null])).slice(0, 16);
+export function stepMark(content: StepContent | undefined): string {
+  if (content === undefined) return '';
+  const origin = 'role' in content ? [content.role] : [content.tool, content.status];
+  return hashText(canonicalJson([...origin, content.text?.toWellFormed() ?? null])).slice(0, 16);
 }
 
 /**
  * Cuts a long step text out of its line. A very large text stays in the line, because its step
  * stores it only in part.
  */
-export function keptLineOf(seq: number, line: string, said: string | null | undefined): KeptLine {
-  if (said === null || said === undefined || said.length < LEAST_HOLE || isLargeText(said)) return [seq, line];
-  const hole = JSON.stringify(said);
-  const at = line.indexOf(hole);
-  return at < 0 ? [seq, line] : [seq, line.slice(0, at), line.slice(at + hole.length)];
+export function keptLineOf(seq: number, line: string, text: string | null | undefined): KeptLine {
+  if (text === null || text === undefined || text.length < LEAST_CUT || isLargeText(text)) return [seq, line];
+  const quoted = JSON.stringify(text);
+  const at = line.indexOf(quoted);
+  return at < 0 ? [seq, line] : [seq, line.slice(0, at), line.slice(at + quoted.length)];
 }
 
 /** Restores a whole line from its pieces and the text of its step. */
-export function wholeLine(line: KeptLine, said: string | null | undefined): string {
+export function wholeLine(line: KeptLine, text: string | null | undefined): string {
   const [, before, after] = line;
-  return after === undefined ? before : `${before}${JSON.stringify(said ?? '')}${after}`;
+  return after === undefined ? before : `${before}${JSON.stringify(text ?? '')}${after}`;
 }
 
 /** Returns the end of a piece that starts at `from`, never inside a surrogate pair. */
