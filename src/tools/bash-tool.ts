@@ -44,7 +44,7 @@ function lastPart(
 }
 
 function endText({ why, exitCode, killedBy }: CommandEnd, seconds: number): string | undefined {
-  if (why === 'timeout') return `Command was killed after ${seconds} s. Give a longer timeout, or run less.`;
+  if (why === 'timeout') return `Command was killed after ${seconds} s. Set a longer timeout, or split the command.`;
   if (why === 'cancelled') return 'Command was cancelled and killed.';
   if (killedBy !== null) return `Command was killed by ${killedBy}.`;
   return exitCode === 0 ? undefined : `Command exited with code ${exitCode ?? 'unknown'}.`;
@@ -52,7 +52,7 @@ function endText({ why, exitCode, killedBy }: CommandEnd, seconds: number): stri
 
 async function perform(command: string, seconds: number, work: Work): Promise<Performed> {
   if (command.includes('\0'))
-    throw new ToolError('invalid-arguments', 'the command holds a NUL character.', { next: 'Leave it out.' });
+    throw new ToolError('invalid-arguments', 'the command contains a NUL character.', { next: 'Remove it.' });
   const { files } = work.client;
   const cwd = toNative((await files.locate(files.cwd)).location.path);
   const end = await runCommand({ command, cwd, timeoutMs: seconds * 1000, signal: work.signal, mostBytes: KEPT_BYTES });

@@ -16,8 +16,8 @@ const MOST_TOGETHER = 32;
 /** Maximum text per transaction, in UTF-16 units. It is far below the limit of a request body. */
 const MOST_UNITS = 2 * 1_048_576;
 /**
- * Maximum files that the writes of one transaction read or mention. One listing may discover as
- * many.
+ * Maximum files that the writes of one transaction read or mention. A single listing may discover
+ * this many.
  */
 const MOST_FILES = MOST_DISCOVERED;
 
@@ -39,7 +39,7 @@ interface Waiting {
   carried?: Written<WriteResult>;
 }
 
-/** A write with the decision of its transaction. */
+/** A write and the result planned for it in a transaction. */
 interface Decided {
   readonly waiting: Waiting;
   readonly result: WriteResult;
@@ -47,11 +47,11 @@ interface Decided {
 
 /**
  * The writer of a client that shares the database with others. Writes that share a file run one
- * after another in all lanes (decision C11). Each is decided against the state after the earlier
- * one. So a change that a session made and a tracker saw becomes one version (decision C12).
- * Likewise, a listing of new files is not refused each time another session reads one of them.
- * Steps of a session that queue up share a transaction (decision 0004). If that fails, each gets
- * its own.
+ * after another, even in different lanes (decision C11). Each is planned against the state after
+ * the earlier one. So a change that a session made and a tracker saw becomes one version (decision
+ * C12). Likewise, a listing of new files does not fail its guard whenever another session reads one
+ * of them. Steps of a session that queue up share a transaction (decision 0004). If that fails,
+ * each gets its own.
  */
 export class SharedWriter implements Writer {
   readonly acknowledgesAtOnce = false;
@@ -169,7 +169,7 @@ export class SharedWriter implements Writer {
 function outcomeOf(waiting: Waiting, { result: decided, txId }: Written<readonly Decided[]>): Delivered {
   if (waiting.carried !== undefined) return { ...waiting.carried, together: [] };
   const [own, ...others] = decided;
-  if (own === undefined) throw new Error('BUG: a write without a decision');
+  if (own === undefined) throw new Error('BUG: a transaction without a result for its first write');
   for (const { waiting: other, result } of others) other.carried = { result, txId };
   return {
     result: own.result,

@@ -9,7 +9,7 @@ declare const brand: unique symbol;
  *
  * - `system`: the system prompt
  * - `m41`: the message of step 41
- * - `c41`: a placeholder message for the calls from step 41 on
+ * - `c41`: a placeholder message for the calls of step 41 and later steps
  * - `r42`: the result recorded by step 42
  * - `a…`: an approval
  */

@@ -80,7 +80,7 @@ export function consolidateMemory(items: readonly MemoryItem[], budget: MemoryBu
   for (const item of items.toSorted(newerFirst)) {
     const kept = left.get(sameAs(item));
     left.set(sameAs(item), kept === undefined ? item : merged(kept, item));
-    if (kept !== undefined) bury.push({ item, by: 'consolidation', reason: `${kept.memory_item_id} stands for it` });
+    if (kept !== undefined) bury.push({ item, by: 'consolidation', reason: `replaced by ${kept.memory_item_id}` });
   }
   const kept = new Map([...left.values()].map((item) => [item.memory_item_id, item]));
   const chars = (): number => [...kept.values()].reduce((sum, item) => sum + memoryText(item).length, 0);
@@ -99,7 +99,7 @@ export function consolidateMemory(items: readonly MemoryItem[], budget: MemoryBu
     const item = kept.get(id) as MemoryItem;
     kept.delete(id);
     size -= memoryText(item).length;
-    bury.push({ item, by: 'budget', reason: `at most ${budget.items} items with ${budget.chars} characters` });
+    bury.push({ item, by: 'budget', reason: `exceeds ${budget.items} items or ${budget.chars} characters` });
   }
   const before = new Map(items.map((item) => [item.memory_item_id, item]));
   return { put: [...kept.values()].filter((item) => !isSame(item, before.get(item.memory_item_id) ?? item)), bury };

@@ -28,7 +28,7 @@ function lastNeeds(timeline: Timeline): ReadonlyMap<TimelineItem, number> {
   return last;
 }
 
-/** The contexts that a session would have if they were rewritten before a given call. */
+/** Computes the contexts of a session that is rewritten before a given call. */
 class Rewrites {
   readonly #calls: readonly ModelCall[];
   readonly #last: ReadonlyMap<TimelineItem, number>;
@@ -70,7 +70,7 @@ class Rewrites {
     return item.kind === 'call' ? this.#line(item) : wholePart(item);
   }
 
-  /** Returns the first call from which on the item may be removed. */
+  /** Returns the first call at which the item may be removed. */
   freeFrom(item: TimelineItem): number {
     const closed = this.#turnEnds.get(item.turn) ?? this.#calls.length;
     return Math.max(closed, (this.#last.get(item) ?? -1) + 1);
@@ -209,8 +209,8 @@ function rentedRewrites(rewrites: Rewrites, prices: PriceTable): readonly number
 const WHERE: Readonly<Record<Where, string>> = {
   'at borders': 'at messages of the user where that makes the session cheapest',
   'at borders by rent':
-    'at messages of the user as soon as the rent of what can go has paid for it, or the cache is cold',
-  anywhere: 'before any call where that makes the session cheapest, which breaks the prefix check',
+    'at messages of the user, once the rent of removable items reaches the price of a rewrite or the cache is cold',
+  anywhere: 'before any call where that makes the session cheapest, even inside a turn',
 };
 
 /**
@@ -225,7 +225,7 @@ export function clairvoyant(prices: PriceTable, where: Where): ContextPolicy {
     kind: 'bound',
     source: 'this laboratory',
     fidelity: 'exact',
-    about: `Keeps exactly the results and arguments with a line that will be needed, and is rewritten ${WHERE[where]}.`,
+    about: `Keeps exactly the results and arguments with a line that will be needed. Rewrites ${WHERE[where]}.`,
     reach: 'none',
     guide: 0,
     unsupported: ({ calls }) =>

@@ -41,7 +41,10 @@ interface Stretch {
   readonly upto: number;
 }
 
-/** Returns the last earlier version with the same text, if a version between them differs. */
+/**
+ * Returns the version that a version restores: the last earlier one with the same text, if a
+ * version between them differs.
+ */
 function earlierAlike(versions: readonly HistoryHead[], at: number): number | undefined {
   const hash = versions[at]?.document?.file_hash;
   const isAlike = (one: HistoryHead | undefined): boolean =>
@@ -121,11 +124,11 @@ export function actedVersion(
       : author !== undefined
         ? [
             outsideWhy(author),
-            ...(shell === undefined ? [] : [`${shell.call.name} ran then in turn ${shell.step.turn}.`]),
+            ...(shell === undefined ? [] : [`${shell.call.name} ran at that time, in turn ${shell.step.turn}.`]),
           ].join(' ')
         : (shellWhy({ back, putBack, shell, earlier }) ??
           (found === undefined
-            ? 'It changed on disk, outside the calls of this session. No trace of git or an editor was found.'
+            ? 'It changed on the disk, outside the calls of this session. No trace of git or an editor was found.'
             : isFirst
               ? firstWhy(found, {
                   isStub: versionState(version) === 'stub',

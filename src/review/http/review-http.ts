@@ -24,7 +24,7 @@ export const REVIEW_REQUESTS = {
       .describe('The object or call of the note: its id, a unique prefix of it, or a path'),
     verdict: z.enum(['right', 'wrong', 'unclear']).optional(),
     text: z.string().max(100_000).optional(),
-    by: z.string().min(1).max(200).optional().describe('Who says it'),
+    by: z.string().min(1).max(200).optional().describe('Name of the reviewer'),
   }),
 } as const;
 
@@ -53,7 +53,7 @@ export async function addNote(
     await access.requireObject(record.body.object as Parameters<typeof access.requireObject>[0]);
   await store.putRecords([record]);
   const [note] = notesAnswer([noteOf(record, session as never)]).said;
-  if (note === undefined) throw new Error('BUG: a note without an answer');
+  if (note === undefined) throw new Error('BUG: a new note was not returned');
   return { note };
 }
 
