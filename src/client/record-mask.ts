@@ -75,7 +75,7 @@ function renamed(value: Json, hashes: ReadonlyMap<string, string>): Json {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, renamed(one as Json, hashes)]));
 }
 
-/** Masks the secrets in records and in the texts that they name by hash. */
+/** Masks the secrets in records and in the texts that they refer to by hash. */
 export function maskedRecords(
   mask: RecordMask,
   records: readonly ContextRecord[],

@@ -19,9 +19,10 @@ interface Place {
 }
 
 /**
- * The times at which the documents of one session were written, read from the transaction log from
- * the session's first step on. A document that no later transaction wrote is the same at every
- * later basis, so one read of the log serves many bases. Callers still verify every result.
+ * The times at which the documents of one session were written. They are read from the transaction
+ * log, which is read from the session's first step to its end. A document that no later transaction
+ * wrote is the same at every later basis, so one read of the log serves many bases. Callers still
+ * verify every result.
  */
 export class LoggedWrites {
   readonly #after: number;

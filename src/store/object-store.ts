@@ -95,7 +95,7 @@ export interface StoreOptions {
 
 /** Options for writing records. */
 export interface RecordOptions {
-  /** Texts that the records name by hash. Each is stored under its hash. */
+  /** Texts that the records refer to by hash. Each is stored under its hash. */
   readonly texts?: readonly string[];
   /**
    * The head of a session as its writer left it (decision F5). The write fails if another writer

@@ -122,7 +122,7 @@ const READ: DatalogQuery = {
   where: [triple(e, 'file_hash', hash), predicate('string?', hash)],
 };
 
-/** Finds all objects that were read: walks the index of file hashes from the first hash on. */
+/** Finds all objects that were read: walks the index of file hashes from its first hash. */
 const ANY_READ: DatalogQuery = {
   find: [e],
   in: [from],
@@ -214,7 +214,7 @@ export async function headsWithTimes(db: DbSnapshot, ids: readonly string[]): Pr
   });
 }
 
-/** Returns those of some ids that exist, without reading their documents. */
+/** Returns the given ids that exist, without reading their documents. */
 export async function existingIds(db: DbSnapshot, ids: readonly string[]): Promise<readonly string[]> {
   if (ids.length === 0) return [];
   return (await db.query(EXISTING, [ids])).flatMap(([found]) => (typeof found === 'string' ? [found] : []));
@@ -301,9 +301,9 @@ export interface NamedSource {
 }
 
 /**
- * Returns those of many objects that have been read. Walks the index of hashes, because most
- * objects of a long list were only mentioned. If the database has very many read files, looks up
- * each object instead.
+ * Returns the given objects that have been read. Walks the index of hashes, because most objects of
+ * a long list were only mentioned. If the database has very many read files, looks up each object
+ * instead.
  */
 async function readAmong(db: DbSnapshot, ids: readonly string[]): Promise<ReadonlySet<unknown>> {
   const limit = Math.ceil(ids.length / 4);

@@ -42,7 +42,7 @@ const REQUESTS_AT_ONCE = 3;
  */
 const LOOKED_UP = 16;
 
-/** A range of steps. Pages may also contain the steps up to `paged`; default: the last step. */
+/** A range of steps. Steps up to `paged` may come from pages. Default: the last step. */
 export interface PagedRange extends Required<StepRange> {
   readonly paged?: number;
 }
@@ -225,8 +225,9 @@ export class StepReader {
 
   /**
    * Returns the times of step parts. A part is written once, and a look-up covers only one part.
-   * For many parts that were written close together, it reads the transaction log from the first
-   * part on. If the log disagrees with a look-up of the first or last part, it looks up each part.
+   * For many parts that were written close together, it reads the transaction log from the
+   * transaction of the first part. If the log disagrees with a look-up of the first or last part,
+   * it looks up each part.
    */
   async #writeTimes(ids: readonly PartId[]): Promise<ReadonlyMap<string, VersionTimes>> {
     const latest = this.#db.basis.txId;

@@ -152,7 +152,10 @@ export async function storedForks(db: DbSnapshot): Promise<readonly StoredFork[]
   return whole(forks, hidden);
 }
 
-/** Returns the sessions with steps beyond their heads. Asks for those where it is not known. */
+/**
+ * Returns the sessions with steps beyond their heads. Queries the database only for sessions where
+ * that is not known.
+ */
 export async function runningSessions(
   db: DbSnapshot,
   sessions: readonly StoredSession[],

@@ -19,7 +19,7 @@ type Row = readonly [
   upto: number,
   validTime: number,
   parent: readonly [session: string, seq: number] | 0,
-  /** The number of its roots in the list of all. -1 without roots. */
+  /** The index of its roots in the list of all roots. -1 without roots. */
   roots: number,
   /** -1 if it was not read. */
   running: readonly [seq: number, at: number] | 0 | -1,

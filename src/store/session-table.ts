@@ -23,10 +23,13 @@ interface RunningTurns {
   lastRunning(session: StoredSession): Promise<Step | undefined>;
 }
 
-/** Transactions before a basis among which is the log's last one. The log omits aborted ones. */
+/**
+ * Number of transactions before a basis among which the log's last one must be. The log omits
+ * aborted ones.
+ */
 const NEAR = 64;
 const TURNS_AT_ONCE = 4;
-/** Transactions after which the file is written again. */
+/** Number of transactions after which the file is written again. */
 const WRITTEN_AFTER = 256;
 type Sessions = KnownSessions['sessions'];
 
@@ -61,7 +64,7 @@ export class SessionTable {
 
   /**
    * Returns every session at a basis, in no order, with its roots and the end of its running turn.
-   * Undefined if the basis is not about the newest versions.
+   * Undefined unless the basis selects the newest versions.
    */
   async at(db: DbSnapshot, turns: RunningTurns): Promise<readonly StoredSession[] | undefined> {
     const { txId, validTime } = db.basis;

@@ -258,7 +258,7 @@ export class StoreSnapshot {
     return this.#steps.times(await this.#lineageOf(session), seqs);
   }
 
-  /** Returns those of some ids that exist, for documents of any type. */
+  /** Returns the given ids that exist, for documents of any type. */
   existing(ids: readonly string[]): Promise<readonly string[]> {
     return existingIds(this.#db, ids);
   }

@@ -50,7 +50,7 @@ interface SessionRecord {
   readonly sequence: number;
 }
 
-/** Maximum number of reads of a journal whose process removes files during the read. */
+/** Maximum attempts to read a journal whose process removes files during the read. */
 const MOST_READINGS = 5;
 
 /**

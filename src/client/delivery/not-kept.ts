@@ -18,7 +18,7 @@ function whatIs({ session, step, assembly }: SessionWrite): string {
 
 /** Why a write was refused. */
 interface Refusal {
-  /** Says what refused the write. */
+  /** Describes what refused the write. */
   readonly refusal: string;
   readonly cause: unknown;
   /** Whether a journal holds the write. */

@@ -22,8 +22,8 @@ import { localVersions, tellUsage, writeFacts } from './session-write.js';
 import type { Delivered, PlannedWrite, Writer, WrittenOne } from './writers.js';
 
 /**
- * Called for each transaction with all its writes in order, when the first one leaves delivery.
- * `txId` is undefined if the database had the writes already.
+ * Called once for each transaction, when its first write leaves delivery. Gets all writes of the
+ * transaction, in order. `txId` is undefined if the database had the writes already.
  */
 type AppliedListener = (writes: readonly WrittenOne[], txId: number | undefined) => void;
 
@@ -196,7 +196,8 @@ export class Outbox {
     metadata.deferred.flush();
     const lane = session === undefined ? undefined : writer.laneOf(session);
     const accepted = [...this.#unsettled].filter((one) => lane === undefined || one.lane === lane);
-    // Flushing misses a write that its session refused: it has left the lane and moves to a fork.
+    // A flush does not wait for a write that its session refused, because that write has left the
+    // lane and moves to a fork.
     const settled = () => Promise.all([store.writes.flush(lane), ...accepted.map((one) => one.settled)]);
     return endsWithin(this.gate.openFor(settled), limitMs);
   }
@@ -275,7 +276,7 @@ export class Outbox {
       return { ...result, txId };
     } catch (error) {
       // A refusal by the database shows that the outage is over. A write to a lost session fails
-      // without a request, which shows nothing.
+      // without a request, so its failure shows nothing.
       if (!(error instanceof XtdbError) && this.#lost.failure(write) === undefined) this.#outage = undefined;
       throw error;
     } finally {

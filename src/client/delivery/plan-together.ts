@@ -39,7 +39,7 @@ const changesKnown = ({ outcomes }: WriteResult): boolean => [...outcomes.values
 /**
  * Plans consecutive writes of one session and one lease as one transaction. Each write is decided
  * against the state after the earlier ones. The plan ends before a write that changes a known file.
- * So at the transaction, every file has the version that each included step or record saw. `own`
+ * So after the transaction, every file has the version that each included step or record saw. `own`
  * holds the file states that a sole writer knows without a query.
  */
 export async function planTogether(

@@ -172,8 +172,7 @@ export async function alreadyApplied(
   snapshot: StoreSnapshot,
   write: SessionWrite,
 ): Promise<boolean> {
-  // A write of files alone needs no look-up: `decideFile` finds a stored version unchanged by its
-  // hash.
+  // A write of files alone needs no look-up: `decideFile` recognises a stored version by its hash.
   if (write.lease === undefined) return false;
   if (await isApplied(store, snapshot, write)) return true;
   const id = sessionObjectId(write.session);
@@ -207,7 +206,7 @@ export interface PlanOptions {
   readonly findAuthor?: FindAuthor | undefined;
 }
 
-/** The state that a write's files are decided against. */
+/** The state against which the files of a write are decided. */
 interface Against {
   readonly snapshot: StoreSnapshot | undefined;
   readonly heads: ReadonlyMap<string, Head>;
@@ -335,7 +334,8 @@ export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own, 
     const dated = isBare(write) ? await datedGuards(store, write.heads) : [];
     const snapshot = again || asked.length > 0 ? await store.latest() : undefined;
     if (again && snapshot !== undefined && (await alreadyApplied(store, snapshot, write)))
-      // If an earlier process applied the step, this attempt was refused and wrote nothing.
+      // If an earlier process applied the step, the first attempt here was refused and wrote
+      // nothing.
       return { ops: [], result: seen ? NOTHING_WRITTEN : last };
     const heads = (await snapshot?.heads(asked)) ?? new Map<string, Head>();
     const known = (id: ObjectId): CurrentFile | undefined => (again ? undefined : own?.get(id));

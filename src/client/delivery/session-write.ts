@@ -22,8 +22,8 @@ export interface ObservedFile {
 
 /**
  * Everything that one step of a session writes (decision F3). It is plain data. It is acknowledged
- * unchanged, and decided against the database only when applied (decision F6). Without a `step`, it
- * only writes heads: a session begins, is taken over or pauses, or a prompt changes.
+ * as it is. Its effect on the database is decided only when it is applied (decision F6). Without a
+ * `step`, it only writes heads: a session begins, is taken over or pauses, or a prompt changes.
  */
 export interface SessionWrite {
   readonly session: SessionId;
@@ -129,7 +129,7 @@ interface KnownLocally {
   readonly newest: (id: ObjectId) => MarkedVersion | undefined;
 }
 
-/** Stands for the version of a known file if only the database knows the version. */
+/** The placeholder for the version of a known file, if only the database has that version. */
 const SOME_VERSION = { fileHash: null, gone: false, validTime: new Date(0) };
 
 /** Returns whether a reading of a file would produce this version. */

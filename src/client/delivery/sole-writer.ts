@@ -23,7 +23,7 @@ interface Waiting {
   readonly options: WriteOptions;
   readonly resolve: (delivered: Delivered) => void;
   readonly reject: (error: unknown) => void;
-  /** Whether the write needs a transaction of its own, because one that it shared was refused. */
+  /** Whether the write needs a separate transaction, because a shared one was refused. */
   isAlone: boolean;
 }
 
@@ -78,7 +78,7 @@ export class SoleWriter implements Writer {
     });
   }
 
-  /** Writes in a transaction of its own, after the queued writes. */
+  /** Writes in a separate transaction, after the queued writes. */
   async #alone(planned: PlannedWrite, options: WriteOptions): Promise<Delivered> {
     while (this.#sending !== undefined) await this.#sending;
     const { txId, result } = await this.#store.writes.write(ONLY_LANE, whenReady(planned), options);

@@ -5,7 +5,7 @@ import type { CurrentFile, FindAuthor } from '../decide-file.js';
 import type { WrittenFile, WrittenObjects } from '../optimistic/known-versions.js';
 import type { SessionWrite, WriteResult } from './session-write.js';
 
-/** Returns the part of a database head that indexing decides by. */
+/** Returns the part of a database head on which the decision about a file depends. */
 export function currentFile({ document, marks, validTime }: Head): CurrentFile {
   return { fileHash: document.file_hash as Sha256 | null, gone: marks.gone === true, validTime };
 }

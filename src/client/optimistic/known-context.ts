@@ -13,8 +13,8 @@ export interface KnownContext {
   /** The contents of the active objects. */
   readonly versions: ReadonlyMap<ObjectId, MarkedVersion>;
   /**
-   * The transaction at which all objects outside `ahead` had their shown version. Undefined if
-   * nothing was read yet.
+   * The transaction at which every object that is not in `ahead` had the shown version. Undefined
+   * if nothing was read yet.
    */
   readonly aheadOf: number | undefined;
   readonly ahead: readonly ShownAhead[];

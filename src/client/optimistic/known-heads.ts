@@ -16,7 +16,7 @@ export interface KnownHead {
 
 type Heads = ReadonlyMap<ObjectId, KnownHead>;
 
-/** Database heads at a transaction. An id in `asked` without a head has no object. */
+/** Database heads at a transaction. If an id in `asked` has no head, no such object exists. */
 export interface HeadsReading {
   readonly txId: number;
   readonly asked: ReadonlySet<ObjectId>;
@@ -37,8 +37,8 @@ export interface CommittedHeads {
 
 /**
  * Holds the exact newest versions of a session's objects at one transaction, the basis. Also holds
- * what this process has written after it. While no other process writes, the basis follows this
- * process's transactions and nothing is read.
+ * this process's later writes. While no other process writes, the basis follows this process's
+ * transactions and nothing is read.
  */
 export class KnownHeads {
   readonly #own: OwnTransactions;
@@ -68,7 +68,7 @@ export class KnownHeads {
     return this.#txId;
   }
 
-  /** Whether the basis cannot move past some write without a new read. */
+  /** Whether a write keeps the basis from moving on without a new read. */
   get isStale(): boolean {
     return this.#stale || this.#txId === undefined;
   }
@@ -190,8 +190,8 @@ export class KnownHeads {
   }
 
   /**
-   * Returns whether no other process can have written between the basis and the read that the
-   * commit was decided on.
+   * Returns whether no other process can have written between the basis and the read on which the
+   * commit was planned.
    */
   #isUncontested(txId: number, { readAt = txId }: CommittedHeads): boolean {
     return readAt >= this.#since && this.#own.cover(readAt, this.#txId ?? readAt);

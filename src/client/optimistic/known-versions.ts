@@ -24,7 +24,7 @@ export interface WrittenFile extends MarkedVersion {
   readonly onlyIfAbsent: boolean;
 }
 
-/** Objects that a transaction of this client wrote, and those it read for the decision. */
+/** Objects that a transaction of this client wrote, and those that were read to plan it. */
 export interface WrittenObjects {
   readonly written: readonly MarkedVersion[];
   /** The files among them. */

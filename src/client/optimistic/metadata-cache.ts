@@ -31,8 +31,8 @@ export interface KnownObjects {
 /**
  * Metadata of the content objects that a client has observed [§3.1], shared by its sessions.
  * Database states are ordered by transaction, although the client may learn them in another order.
- * Versions in delivery take precedence over them. The cache records per session up to which
- * transaction it is complete. While only this client writes, nothing is read again.
+ * Versions in delivery take precedence over them. For each session, the cache records the
+ * transaction up to which it is complete. While only this client writes, nothing is read again.
  */
 export class MetadataCache {
   /** Acknowledged versions that the cache does not have yet. */
@@ -41,7 +41,7 @@ export class MetadataCache {
   readonly #acknowledged = new Map<ObjectId, Described>();
   readonly #sources = new Map<ObjectId, FilesystemSource>();
   readonly #hidden = new Set<ObjectId>();
-  /** Objects whose newest version has a valid time later than its read. */
+  /** Objects whose newest version was dated later than the time at which it was read. */
   readonly #due = new Map<ObjectId, Date>();
   readonly #paths: DisplayPaths;
   readonly #known = new Map<SessionId, KnownObjects>();
@@ -143,8 +143,8 @@ export class MetadataCache {
   }
 
   /**
-   * Records that an object's newest version, read at the time `at`, is valid from `from`. Of
-   * several times in the future, it keeps the first until that has passed.
+   * Records that an object's newest version, read at the time `at`, is valid from `from`. If
+   * several times lie in the future, it keeps the earliest until that has passed.
    */
   setDue(id: ObjectId, { from, at }: { readonly from: Date; readonly at: Date }): void {
     const before = this.#due.get(id);
@@ -153,8 +153,7 @@ export class MetadataCache {
   }
 
   /**
-   * Returns whether an object's version has become valid since its read, when its valid time was in
-   * the future.
+   * Returns whether a version that was dated in the future when it was read has become valid since.
    */
   isDue(id: ObjectId, at: Date): boolean {
     const from = this.#due.get(id);

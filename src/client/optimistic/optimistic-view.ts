@@ -18,8 +18,8 @@ export interface OptimisticContext {
   /** The contents of the active objects. */
   readonly versions: ReadonlyMap<ObjectId, MarkedVersion>;
   /**
-   * The transaction at which all objects outside `ahead` had their shown version. Undefined if
-   * nothing was read yet.
+   * The transaction at which every object that is not in `ahead` had the shown version. Undefined
+   * if nothing was read yet.
    */
   readonly basis: number | undefined;
   readonly ahead: readonly ShownAhead[];
@@ -254,8 +254,8 @@ export class OptimisticView {
   }
 
   /**
-   * Returns the last read versions of the objects that have not changed up to a transaction. Empty
-   * if that is unknown.
+   * Returns the versions last read of those objects that have not changed up to a transaction.
+   * Empty if the changes are unknown.
    */
   async #unchanged(
     { txId: before, asked: known, heads }: HeadsReading,

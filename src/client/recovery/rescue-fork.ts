@@ -71,6 +71,6 @@ export async function stepsInForks(snapshot: StoreSnapshot): Promise<readonly St
   return Promise.all(forks.map(async (one) => ({ ...one, last: (await snapshot.steps(one.fork)).length })));
 }
 
-/** Says which steps only a fork has. */
+/** Describes the steps that only a fork has. */
 export const stepsInForkText = ({ session, fork, first, last }: StepsInFork): string =>
   `steps ${first} to ${last} that an earlier writer of session ${session} acknowledged are in session ${fork} only`;

@@ -28,7 +28,7 @@ const headIn = (puts: readonly StoredPut[], id: string): StoredPut | undefined =
   puts.findLast(({ head }) => head['xt/id'] === id);
 
 /**
- * Returns a key for a step that is equal in every read of a journal. A damaged journal is read to
+ * Returns the key of a step. It is equal in every read of a journal. A damaged journal is read to
  * report its damage, and again for delivery.
  */
 const placeOf = ({ session, seq }: Step): string => `${session}\0${seq}`;

@@ -15,8 +15,8 @@ export interface PieceSource {
 }
 
 /**
- * Minimum length of a piece of a stored text, in UTF-16 units. A shorter one is cheaper as own
- * text.
+ * Minimum length of a piece of a stored text, in UTF-16 units. A shorter piece takes less room as
+ * own text.
  */
 const LEAST_SAME = 48;
 /** Maximum length of an answer's own text, in UTF-16 units. A longer one is not worth storing. */

@@ -209,7 +209,7 @@ export class SessionContexts {
   /**
    * Stores a request that an agent built itself as the context at a step. Resolves when it is as
    * durable as a step. Storing the same request again changes nothing. `inOrder` runs work between
-   * the session's steps. Steps and contexts go on while this waits for the database.
+   * the session's steps. Steps and contexts continue while this waits for the database.
    *
    * Returns undefined and stores nothing if the body is not Unicode text, or if the database does
    * not have the steps in time. A later call may succeed. Rejects with JournalError.
