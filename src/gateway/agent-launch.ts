@@ -58,7 +58,7 @@ function codexProvider({ codexConfig = '', env }: AgentSettings): { id?: string;
   try {
     config = parse(codexConfig) as Readonly<Record<string, unknown>>;
   } catch {
-    // Codex itself reports that the file is invalid.
+    // If the file is invalid, Codex itself reports it.
     return {};
   }
   const id = typeof config.model_provider === 'string' ? config.model_provider : 'openai';

@@ -1,8 +1,10 @@
-/** Minimum bytes of a string that becomes a span of its own. */
+/** Minimum bytes of a string that becomes a separate span. */
 const LONG_STRING = 2_048;
-/** Minimum bytes of a span. It ends at the next list entry or long string after them. */
+/** Minimum bytes of a span. After them, the span ends at the next list entry or long string. */
 const LEAST_SPAN = 256;
-/** Maximum depth of list entries at which a span can end: the lists in the top object. */
+/**
+ * Maximum depth at which a span can end: that of the entries of the lists in the top-level object.
+ */
 const DEEPEST_BORDER = 2;
 
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
@@ -19,10 +21,11 @@ function endOfString(body: Buffer, from: number): number {
 }
 
 /**
- * Cuts a JSON body into spans, so that requests with equal parts have equal spans. The cuts are at
- * the entries of the lists in the top object, and around long strings. A message that is sent again
- * gives the same spans, even if a cache mark next to its text moves. Joined, the spans are the
- * body, byte for byte. A body that is not JSON is cut as well, at arbitrary places.
+ * Cuts a JSON body into spans, so that requests with equal parts have equal spans. It cuts between
+ * the entries of the lists in the top-level object, and before and after long strings. A message
+ * that is sent again gives the same spans, even if a cache mark (`cache_control`) next to its text
+ * moves. The joined spans equal the body, byte for byte. A body that is not JSON is cut as well, at
+ * arbitrary places.
  *
  * @returns the offsets at which the spans end, the last one being the length of the body
  */

@@ -33,7 +33,7 @@ export class ClientConnection {
     return pool;
   }
 
-  /** Ends this connection when idle, if the upstream closed the connection of a request. */
+  /** If the upstream closed the connection of a request, ends this connection once it is idle. */
   follow(request: ClientRequest): void {
     request.once('socket', (socket) => {
       if (this.#followed.has(socket)) return;

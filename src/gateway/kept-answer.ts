@@ -6,8 +6,8 @@ import type { Wire } from './wires.js';
 const MOST_KEPT = 32 * 1_048_576;
 
 /**
- * Returns whether a later request may continue the answer without repeating it. This is so in a
- * message thread of Anthropic, and for a response that the provider stores.
+ * Returns whether a later request may continue the answer without repeating it. That is possible in
+ * a message thread of Anthropic, and for a response that the provider stores.
  */
 export function mayBeContinued(wire: Wire, body: Buffer): boolean {
   // Searching the bytes saves parsing: few requests have a thread, and Codex stores nothing.

@@ -61,8 +61,8 @@ export interface LoggedRequest {
   /** Present if the gateway steers. The recorded body is the one that was sent. */
   readonly steer?: SteerFacts;
   /**
-   * The client's own body. Present if another body was sent before the session's steps were
-   * recorded, so that a later gateway can record them.
+   * The client's own body. Present if another body was sent while the session's steps were not yet
+   * recorded. A later gateway records the steps from it.
    */
   readonly own?: LoggedText;
 }

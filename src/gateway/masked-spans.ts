@@ -13,7 +13,7 @@ function maskedSpan(mask: RecordMask, spans: readonly Buffer[], i: number): Buff
   const span = spans[i] ?? Buffer.alloc(0);
   const text = span.toString('utf8');
   let masked = maskedPiece(mask, text);
-  // A long string is a span of its own, so its name is in the previous span.
+  // A long string is a separate span, so its name is in the previous span.
   const name = NAME_BEFORE.exec(spans[i - 1]?.subarray(-NAME_BYTES).toString('latin1') ?? '')?.[1];
   if (name !== undefined && isSecretName(name)) {
     const named = `"${name}":"`;

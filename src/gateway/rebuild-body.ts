@@ -55,7 +55,8 @@ function wholeThread(earlier: readonly Parsed[], own: Json): Json {
 }
 
 /**
- * Joins Responses requests. The last one gets earlier input and output, but no earlier settings.
+ * Joins Responses requests. The result has all earlier input and output, and only the last
+ * request's settings.
  */
 const wholeResponse = (earlier: readonly Parsed[], own: Json): Json => ({
   ...own,

@@ -24,7 +24,7 @@ const LEAST_PIECE = 4_096;
 
 /**
  * Joins the spans of a body into larger pieces, from the front, so that requests with a common
- * beginning share pieces. A long span is a piece of its own. Undefined if the body is not UTF-8.
+ * beginning share pieces. A long span is a separate piece. Undefined if the body is not UTF-8.
  */
 export function bodyPieces(spans: readonly Buffer[]): readonly string[] | undefined {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -75,8 +75,8 @@ const NONE: Recorded = { places: new Map(), last: 0 };
 
 /**
  * Returns the first step of an answer. Finds a step by the answer's ids, or else by its texts,
- * searching first after the last recorded request. Texts of the same answer directly before that
- * step belong to the answer.
+ * searching first after the last recorded request. If messages of the same answer directly precede
+ * the found step, returns the first of them.
  */
 function placeOfAnswer(
   session: ContextSession,
@@ -90,8 +90,8 @@ function placeOfAnswer(
     return message?.role === 'assistant' && (message.text === '' || texts.has(hashText(message.text)));
   };
   let place = placeById(session, answer);
-  // A client repeats a request whose answer broke off. A step whose answer goes on with a call that
-  // the broken answer lacks belongs to the repetition.
+  // A client repeats a request whose answer broke off. If a step's text is followed by a call that
+  // the broken answer lacks, the step belongs to the repeated request.
   const lacks = (call: ObjectId | undefined): boolean =>
     answer.isCut === true && call !== undefined && !answer.calls?.some((native) => namesOf(call).has(native));
   const isText = ({ message }: ChatMark, at: number): boolean =>

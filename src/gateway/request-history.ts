@@ -20,7 +20,7 @@ const textOf = (content: unknown): string | undefined => {
 const withoutUndefined = (message: Json): Json =>
   Object.fromEntries(Object.entries(message).filter(([, value]) => value !== undefined));
 
-/** Returns the items of the Responses API as messages. Opaque items are not messages. */
+/** Returns the items of the Responses API as messages. Skips opaque items. */
 function itemMessages(input: unknown): readonly Json[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }];
   return asList(input).flatMap((item): readonly Json[] => {
@@ -59,7 +59,10 @@ function geminiMessages(contents: unknown): readonly Json[] {
   });
 }
 
-/** Returns the conversation in a request. Undefined if the body lacks the form of its wire. */
+/**
+ * Returns the conversation in a request. Undefined if the body does not have the format of its
+ * wire.
+ */
 export function requestHistory({ wire, spans, rebuilt }: SentRequest): RequestHistory | undefined {
   const whole = parsedBody(Buffer.concat(rebuilt?.spans ?? spans));
   const body = wire === 'gemini' && whole.contents === undefined ? asObject(whole.request) : whole;

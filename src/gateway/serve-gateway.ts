@@ -66,8 +66,8 @@ function faultOf(
 
 /**
  * Makes the server read an upgrade request again as an ordinary one, without its Upgrade header. A
- * server may ignore that header (RFC 9110, 7.8). Node.js passes on upgrade requests without their
- * bodies, even those for HTTP/2, which we may ignore.
+ * server may ignore that header (RFC 9110, 7.8). Node.js passes on every upgrade request without
+ * its body. That includes upgrades to HTTP/2, which we may ignore.
  */
 function again(server: Server, request: IncomingMessage, rest: Buffer): void {
   const { method, url, httpVersion, rawHeaders, socket } = request;

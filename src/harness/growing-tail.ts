@@ -41,7 +41,7 @@ export interface PlacedList {
 /** A finished call in a tail, with the id of its object. */
 export type TailCall = CallItem & { readonly index: number; readonly ref: ObjectId };
 
-/** Processes a growing list, from one of its messages on. */
+/** Processes the part of a growing list that begins at one of its messages. */
 class TailWalk {
   readonly from: number;
   messages: readonly ReportedMessage[] = [];
@@ -114,8 +114,8 @@ export class GrowingTail {
   }
 
   /**
-   * Returns the facts about a list from a message on. They are valid until the next list is
-   * processed.
+   * Returns the facts about the part of a list that begins at a message. They are valid until the
+   * next list is processed.
    */
   from(list: PlacedList, from: number): KnownTail {
     const walk = this.#walk?.from === from && this.#walk.goesOnIn(list) ? this.#walk : new TailWalk(from);

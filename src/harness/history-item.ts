@@ -343,9 +343,9 @@ export class GrowingHistory {
 
 /**
  * Returns where the running turn starts in a harness's list: at the last message of the user that
- * no open call precedes. Messages from there on must not change. Stopped calls are not open. A call
- * was stopped if the model wrote a message after a later message of the user. Undefined if there is
- * no such message.
+ * no open call precedes. The messages from that one to the end must not change. Stopped calls are
+ * not open. A call was stopped if the model wrote a message after a later message of the user.
+ * Undefined if there is no such message.
  */
 export const startOf = ({ settled }: Pick<History, 'settled'>): number | undefined => settled.at(-1);
 

@@ -111,8 +111,8 @@ const isSpoken = ({ message, call }: ChatMark): boolean =>
 
 /**
  * Returns which messages without content a session already has, as indexes with their steps. Such a
- * message is known if a step has its id, or if the next comparable entry is known. Of the messages
- * after the last comparable entry, as many are known as the chat ends with. `isKnown` decides for
+ * message is known if a step has its id, or if the next comparable entry is known. After the last
+ * comparable entry, as many messages are known as the chat has at its end. `isKnown` decides for
  * comparable entries.
  */
 export function knownSilent(

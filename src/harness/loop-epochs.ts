@@ -92,7 +92,7 @@ export interface LoopInsert {
 /** Returns the epoch of a request. */
 export const epochOf = ({ proof: { number, reason }, begins }: PlannedEpoch): LoopEpoch => ({ number, begins, reason });
 
-/** The part of the harness's list that stays in a request, with what we add to it. */
+/** The part of the harness's list that stays in a request, with our additions. */
 export interface LoopList {
   /** Index in the harness's list of the first message that stays. */
   readonly from: number;
@@ -136,7 +136,7 @@ const tokens = (chars: number): number => Math.round(tokensOf(chars));
 const RESUME_MS = 14_000;
 const LATE = 'late';
 
-/** The price if no earlier epoch could continue, so that there is nothing to compare. */
+/** Used as the price if no earlier epoch could continue. Then there is nothing to compare. */
 const NO_PRICE = { written: 0, savedPerCall: 0 };
 
 /** Returns the index of the first message in the harness's list that stays, or 0. */

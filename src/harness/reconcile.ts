@@ -18,8 +18,8 @@ export interface HistoryEntry {
 }
 
 /**
- * Says how a sent history differs from the known history, if it does not just continue it. Nothing
- * is deleted from the session.
+ * Describes how a sent history differs from the known history, if it does not just continue it.
+ * Nothing is deleted from the session.
  */
 export interface HistoryNotice {
   /**
@@ -74,7 +74,7 @@ class Pool {
   }
 
   /**
-   * Takes the first entry from `from` on that matches a sent entry. Returns its index, or
+   * Takes the first entry at or after `from` that matches a sent entry. Returns its index, or
    * undefined.
    */
   take(sent: HistoryEntry, from = 0): number | undefined {
@@ -100,7 +100,7 @@ class Pool {
   }
 }
 
-/** Returns how many pairs are equal, from the first pair on. */
+/** Returns the number of equal pairs at the beginning. */
 function sameRun(
   pairAt: (i: number) => readonly [known: HistoryEntry | undefined, sent: HistoryEntry | undefined],
 ): number {
@@ -210,7 +210,7 @@ interface ReconciledView extends Reconciled {
 
 /**
  * Compares a sent history with several views of the known history. Returns the result with the
- * fewest new entries. If several have as few, returns the first.
+ * fewest new entries. Of equally good results, returns the first.
  */
 export function reconcileWith(
   views: readonly (readonly HistoryEntry[])[],

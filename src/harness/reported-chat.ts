@@ -61,7 +61,7 @@ export interface MessagesReport {
   readonly recorded: readonly RecordedEntry[];
   /** Number of entries that the session already had. */
   readonly known: number;
-  /** Says how a history differs if it does not just continue the chat. Nothing was deleted. */
+  /** Describes how a history differs if it does not just continue the chat. Nothing was deleted. */
   readonly notice: HistoryNotice | undefined;
   /** Effects of calls on files that were rejected, with the reasons. */
   readonly notes: readonly string[];

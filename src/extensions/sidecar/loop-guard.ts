@@ -225,7 +225,7 @@ export class LoopGuard {
     await this.#options.sidecar.call('close', { session }).catch(() => undefined);
   }
 
-  /** Changes a session's rendering from its next model call on. */
+  /** Changes how a session is rendered, beginning with its next model call. */
   render(session: string, rendering: Rendering): void {
     this.#renderings.set(session, { ...this.#renderings.get(session), ...rendering });
   }

@@ -25,8 +25,8 @@ export interface NumberedLines {
 }
 
 /**
- * Returns the consecutively numbered lines from index `from` on. Undefined if the line at `from`
- * has no number.
+ * Returns the consecutively numbered lines that begin at index `from`. Undefined if the line at
+ * `from` has no number.
  */
 export function numberedLines(lines: readonly string[], from: number, gutter: LineGutter): NumberedLines | undefined {
   const bare: string[] = [];

@@ -25,7 +25,10 @@ function within(range: LineRange | undefined, first: number, to: number | undefi
   return { from, to: ends.length === 0 ? undefined : Math.min(...ends) };
 }
 
-/** Returns the lines of its input that a filter prints. Undefined if its words do not show that. */
+/**
+ * Returns the lines that a filter prints of its input. Undefined if the command's words do not
+ * determine them.
+ */
 function passedOn({ name, words }: ShellCommand): LineRange | undefined {
   if (name === 'head') {
     const to = countOf(words);

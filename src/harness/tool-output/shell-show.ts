@@ -30,7 +30,8 @@ export const nl: CommandReader = (words) =>
   );
 
 /**
- * Returns the number of lines that `head` or `tail` was asked for. Undefined for other requests.
+ * Returns the number of lines that the options of `head` or `tail` request. Undefined for other
+ * options.
  */
 export function countOf(words: Words): number | undefined {
   for (const [i, word] of words.entries()) {
@@ -49,7 +50,7 @@ export const head: CommandReader = (words) => {
   return to === undefined ? reads(files) : shows(files, { from: 1, to }, true);
 };
 
-/** Prints the last lines of a file, or the lines from a number on. */
+/** Prints the last lines of a file, or all lines after a number. */
 export const tail: CommandReader = (words) => {
   const from = words.flatMap(
     (word, i) =>
