@@ -304,7 +304,7 @@ export class SecretCheck {
     if (this.#mask.text(text, this.#found) !== text) this.#first ??= name;
   }
 
-  /** Checks a document, without the texts that it names by hash. `text` checks those. */
+  /** Checks a document, without the texts that it refers to by hash. `text` checks those. */
   document(document: StoredDocument): void {
     if (this.#mask === NO_MASK) return;
     const { size } = this.#found;

@@ -25,7 +25,7 @@ const altered = (why: string): BundleError => new BundleError('altered', `the bu
 const quoted = (document: StoredDocument): string => JSON.stringify(document['xt/id']);
 const ownerIn = (document: StoredDocument): string => String(document['xt/id']).slice(String(document.type).length + 1);
 
-/** The state of a session after some of its steps. Request states in step order. */
+/** The state of a session after some of its steps. Call `at` in the order of the steps. */
 export class Fold {
   readonly #steps: readonly Step[];
   #state: SessionState;

@@ -27,7 +27,7 @@ import { Fold } from './check-sessions.js';
 import type { MaskedNames } from './masked-names.js';
 import { maskedStep } from './masked-step.js';
 
-/** A masked text that a document names by hash. */
+/** A masked text that a document refers to by hash. */
 export interface MaskedText {
   readonly hash: Sha256;
   readonly isMessage: boolean;
@@ -45,8 +45,8 @@ export interface MaskedVersion extends MaskedDocument {
   /** The text of the version. Null if the version has no text. */
   readonly content: string | null;
   /**
-   * The hashes of texts that can prove an answer: the version's content and, if stored, the whole
-   * text. Undefined if masking changed them.
+   * The hashes of the version's texts: its content and, if stored, its whole text. They can prove a
+   * tool's answer. Undefined if masking changed the texts.
    */
   readonly plain: readonly Sha256[] | undefined;
 }
@@ -74,8 +74,8 @@ interface Texts {
 }
 
 /**
- * Masks texts in the documents of a session. Builds changed versions, steps and heads again, so
- * that their hashes cover the masked content. A hash of content outside the bundle becomes a
+ * Masks texts in the documents of a session. Rebuilds changed versions, steps and heads, so that
+ * their hashes cover the masked content. A hash of content outside the bundle becomes a
  * placeholder. The same documents are always masked the same way.
  */
 export class MaskedDocuments {
@@ -92,7 +92,7 @@ export class MaskedDocuments {
   readonly #hashes = new Map<string, string>();
   /** Objects with masked text in one of their versions. */
   readonly #masked = new Set<string>();
-  /** Each object id with the hash of a text that masking did not change. */
+  /** Pairs of an object id and the hash of a text that masking left unchanged. */
   readonly #held = new Set<string>();
   readonly #folds = new Map<string, { readonly fold: Fold; readonly hashes: HeadHashes; readonly upto: number }>();
   #unheld = 0;
@@ -108,7 +108,7 @@ export class MaskedDocuments {
   async learn(document: StoredDocument): Promise<void> {
     const { document: made, plain } = await this.version(document);
     if (document.type === 'file') {
-      // A context may have shown a stub of the file that was never written.
+      // A context may have shown a stub version of the file that the database never stored.
       const [was, is] = [document.source, made.source].map(
         (source) => fileStub(parseSource(source) as FilesystemSource).object_hash,
       );
@@ -173,7 +173,7 @@ export class MaskedDocuments {
     const { gone, size, ...marks } = marksOf(document);
     const was = await this.#textsOf(document, marks.whole);
     const mark = names.markOf(document['xt/id']);
-    // A fully hidden version gets no whole text.
+    // A fully masked version has no whole text.
     const whole = was.whole === undefined || mark !== undefined ? undefined : names.text(was.whole);
     // The whole text is masked before it is cut, because half of a secret cannot be recognised.
     const isCut = was.whole !== undefined && abridge(was.whole).content === was.content;
@@ -205,14 +205,19 @@ export class MaskedDocuments {
     return { document: stored.head, texts, content, plain: isPlain ? plain : undefined };
   }
 
-  /** Returns a masked step. Steps that a fork shares keep the session that wrote them. */
+  /**
+   * Returns a masked step. A step that a fork inherited keeps the id of the session that wrote it.
+   */
   step({ seq, session_ref }: StoredDocument): MaskedDocument {
     const step = this.steps[Number(seq) - 1] as Step;
     const { part, texts } = toStepParts({ ...step, session: sessionId(String(session_ref).slice('session:'.length)) });
     return { document: part, texts: texts.length === 0 ? [] : [ofText(step.message?.text ?? '', true)] };
   }
 
-  /** Returns a session's or chat's head after the masked steps. Request heads in step order. */
+  /**
+   * Returns a session's or chat's head after the masked steps. Call this for heads in the order of
+   * their steps.
+   */
   folded(document: StoredDocument): MaskedDocument {
     const owner = sessionId(document['xt/id'].slice(String(document.type).length + 1));
     const { roots, ...marks } = marksOf(document);

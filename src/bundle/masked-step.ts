@@ -6,7 +6,7 @@ import type { MaskedNames } from './masked-names.js';
 export interface BundleContent {
   /** Objects with masked text in one of their versions. */
   readonly masked: ReadonlySet<string>;
-  /** Each object id with the hash of a text that masking did not change, as `<id> <hash>`. */
+  /** Pairs `<id> <hash>` of an object and a text that masking left unchanged. */
   readonly held: ReadonlySet<string>;
 }
 

@@ -6,7 +6,7 @@ import { contentPartHash, isHead, marksOf } from '../store/head.js';
 import { messagePartHash } from '../store/step-part.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 
-/** A text that a document names by hash. */
+/** A text that a document refers to by hash. */
 export interface NeededText {
   readonly hash: Sha256;
   /**
@@ -27,7 +27,7 @@ function sentBody({ body }: StoredDocument): readonly NeededText[] {
   return sent === undefined ? [] : text(sha256, true);
 }
 
-/** Returns the texts that a stored document names by hash. */
+/** Returns the texts that a stored document refers to by hash. */
 export function neededTexts(document: StoredDocument): readonly NeededText[] {
   if (document.type === 'step') return text(messagePartHash(document), true, true);
   if (document.type === 'assembly') return sentBody(document);

@@ -64,7 +64,10 @@ export interface RedactedSession {
    */
   readonly collected: CollectedSession;
   readonly counts: RedactedCounts;
-  /** Returns a masked document. Request heads of sessions and chats in step order. */
+  /**
+   * Returns a masked document. Call this for heads of sessions and chats in the order of their
+   * steps.
+   */
   document(document: StoredDocument): Promise<MaskedDocument>;
 }
 
@@ -112,8 +115,8 @@ async function namesOf(
 }
 
 /**
- * Masks a session for a bundle. Builds changed versions, steps, heads and records again, and
- * renders contexts again from the masked content. Writes nothing.
+ * Masks a session for a bundle. Rebuilds changed versions, steps, heads and records, and renders
+ * contexts from the masked content. Writes nothing.
  *
  * @throws {BundleError} `redacted` if hidden text occurs in a name that cannot be changed;
  *   `malformed`

@@ -59,8 +59,7 @@ export interface ForeseenObjects {
  * result counts only if it equals its record byte for byte. With `writes`, such versions are
  * recognised, and the basis is read instead.
  *
- * Without `at`, the basis is the newest state, so every object is one of those that were read
- * ahead.
+ * Without `at`, the basis is the newest state, so all objects were read ahead.
  */
 export class ForeseenSnapshot implements ContextSnapshot {
   readonly #foreseen: ForeseenObjects;

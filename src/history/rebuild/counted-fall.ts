@@ -25,9 +25,9 @@ interface CountedRequest {
 }
 
 /**
- * Returns the falls of the provider's count among a session's requests, of those that only a
- * transcript shows. Across one of them the transcript does not say what the context had.
- * `shortened` has the steps of events that explain a shorter request.
+ * Returns the falls of the provider's count among those requests of a session that only a
+ * transcript shows. At a fall, the transcript does not show what left the context. `shortened` has
+ * the steps of events that explain a shorter request.
  */
 export function countedFalls(
   requests: readonly CountedRequest[],

@@ -3,7 +3,7 @@ import { HistoryError } from './history-error.js';
 import type { Timeline } from './timeline.js';
 
 /**
- * Whether another agent goes on with a session by its own requests, so that only its transcript is
+ * Whether another agent continues a session with its own requests, so that only its transcript is
  * known. A fork of such a session is ours until it has calls of its own in the transcript.
  */
 async function isForeign(timeline: Timeline, session: SessionId): Promise<boolean> {

@@ -25,7 +25,10 @@ export function listingCalls(steps: Iterable<Step>): readonly ListingCall[] {
   return calls;
 }
 
-/** Returns the beginning of a path whose rest is one of some lines. Undefined if no line fits. */
+/**
+ * Returns the beginning of a path, if the rest of the path is one of the given lines. Undefined if
+ * no line fits.
+ */
 function beginningOf(path: string, lines: ReadonlySet<string>): string | undefined {
   for (let from = 0; from >= 0; from = path.indexOf('/', from) + 1 || -1)
     if (lines.has(path.slice(from))) return path.slice(0, from);

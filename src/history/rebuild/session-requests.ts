@@ -19,7 +19,7 @@ export interface SessionRequest {
   readonly usage?: ModelUsage;
 }
 
-/** Returns the falls of the provider's count among requests, which no step of them explains. */
+/** Returns the falls of the provider's count among requests that none of their steps explains. */
 export const fallsAmong = (requests: readonly SessionRequest[], steps: readonly Step[]): readonly CountedFall[] =>
   countedFalls(
     requests.map(({ usage, ...request }) => ({

@@ -86,7 +86,7 @@ export class IndexedPlaces {
       if (batch === undefined) return;
       // Most searches end with the first batch, so its successor is not read in advance.
       next = isFirst ? undefined : read();
-      // A failure before it is awaited is no unhandled one.
+      // A failure must not count as unhandled before the promise is awaited.
       next?.catch(() => undefined);
       const matches = new Map<string, boolean>();
       for (const text of batch.texts)

@@ -126,7 +126,7 @@ export class SearchIndex {
           this.#covered = latest.basis.txId ?? -1;
           break;
         }
-        // The node reads on while these are indexed.
+        // The node reads the next transactions while these are indexed.
         if (last.txId < upto) next = readLog(store, last.txId);
         const entries = await indexEntries(transactions, (hashes) => latest.texts(hashes));
         for (const [i, entry] of entries.entries()) {
@@ -147,7 +147,7 @@ export class SearchIndex {
 
 function readLog(store: ObjectStore, after: number): ReturnType<ObjectStore['loggedAfter']> {
   const read = store.loggedAfter(after, LOG_BYTES);
-  // A failure before it is awaited is no unhandled one.
+  // A failure must not count as unhandled before the promise is awaited.
   read.catch(() => undefined);
   return read;
 }

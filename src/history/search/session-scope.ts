@@ -100,7 +100,7 @@ export class SessionScope {
     return exposureOf({ requests, way, presences }, { heads, place });
   }
 
-  /** Returns the falls of the provider's count, which the transcript does not explain. */
+  /** Returns the falls of the provider's count that the transcript does not explain. */
   falls(): Promise<readonly CountedFall[]> {
     this.#falls ??= Promise.all([this.#timeline.requests(this.session), this.steps()]).then(([requests, steps]) =>
       fallsAmong(requests, steps),

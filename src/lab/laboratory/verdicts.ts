@@ -29,7 +29,7 @@ function candidateOf({ sessions, split }: LabReport, name: string, side: Side): 
   return { name, sessions: scoredSessions(sessions, name).filter(({ session }) => names.has(session)) };
 }
 
-/** Says whether the policy costs less than the recorded requests, judged by the interval. */
+/** States whether the policy costs less than the recorded requests, judged by the interval. */
 function costSentence(name: string, { vsSent, vsRaw, sessions, calls }: PooledScore): string {
   const verdict = vsSent.high < 1 ? 'costs less than' : vsSent.low > 1 ? 'costs more than' : 'costs about as much as';
   const fitting = vsRaw === undefined ? '' : `; where everything fits the window, ${intervalText(vsRaw)} of that`;
@@ -40,7 +40,8 @@ function costSentence(name: string, { vsSent, vsRaw, sessions, calls }: PooledSc
 }
 
 /**
- * Says how many calls and lines were kept, and whether the interval's lower limit reaches the goal.
+ * States how many calls and lines were kept, and whether the interval's lower limit reaches the
+ * goal.
  */
 function keptSentence({ callsKept, linesKept, shares, reasoningKept }: PooledScore): string {
   const goal =

@@ -99,7 +99,7 @@ export function wholeParts({ items, visible }: ModelCall): readonly RequestPart[
 /** Returns the items of a call's request. */
 export const itemsOf = ({ items, visible }: ModelCall): readonly TimelineItem[] => items.slice(0, visible);
 
-/** The part that stands for an item removed without replacement. */
+/** The placeholder for an item that is removed without replacement. */
 const GONE: RequestPart = { text: '' };
 
 /** A conversation in which some items are permanently removed or replaced by a short text. */

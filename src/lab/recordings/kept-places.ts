@@ -41,7 +41,9 @@ export class KeptPlaces<T> {
     this.#prompts.splice(this.#prompts.length - Math.min(undone_turns, this.#prompts.length));
   }
 
-  /** Returns the places of a branch: the entries that ended, and the prompts that began, in it. */
+  /**
+   * Returns the places of a branch: the entries that ended in it, and the prompts that began in it.
+   */
   within(has: { readonly end: (after: T) => boolean; readonly begin: (before: T) => boolean }): KeptPlaces<T> {
     const kept = new KeptPlaces<T>();
     for (const [id, around] of this.#places) if (has.end(around.after)) kept.#places.set(id, around);

@@ -29,7 +29,9 @@ export interface CallEffects {
   readonly unknown: number;
   /** Number of files that were not reported because the call had too many files (decision C7). */
   readonly left: number;
-  /** Lines that it read otherwise than the read before, although no recorded call changed them. */
+  /**
+   * Lines that differ from the previous read of the file, although no recorded call changed them.
+   */
   readonly otherLines: readonly OtherLines[];
 }
 
@@ -150,7 +152,9 @@ function attempted(call: EntryOf<'call'>, { tree }: EffectContext, resolve: Reso
 interface ShownText {
   readonly text: string;
   readonly startLine: number;
-  /** Whether the tree knew all of the file before: another whole text is a version of its own. */
+  /**
+   * Whether the tree already knew the whole file. Then a different whole text becomes a version.
+   */
   readonly wasWhole: boolean;
 }
 

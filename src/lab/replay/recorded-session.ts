@@ -261,7 +261,7 @@ export class RecordedSession {
     this.#thoughts.push(this.state.seq);
   }
 
-  /** Records how many texts of reasoning the recording has up to here, if the session went on. */
+  /** Records how many texts of reasoning the recording has up to here, if the session continued. */
   async #noteReasoning(at: number): Promise<void> {
     const { turn, seq } = this.session.state;
     const texts = this.#thoughts.length;

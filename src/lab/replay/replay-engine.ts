@@ -110,7 +110,7 @@ export class ReplayEngine {
     else if (entry.kind === 'call') await this.#call(entry);
     else if (entry.kind === 'result') await this.#result(entry);
     else if (entry.kind === 'compaction') {
-      // Calls whose results it removed stand before it, where they were made.
+      // Record the calls whose results the compaction removed before the compaction itself.
       await this.#unanswered(this.#of(entry));
       await this.#of(entry).compaction(entry);
     } else await this.#event(entry);

@@ -26,7 +26,8 @@ export interface ActedVersion {
   /** Whether there is no previous version, or only a stub. */
   readonly isFirst: boolean;
   /**
-   * The number of the last earlier version with the same text, if a version between them differs.
+   * The number of the version that this one restores: the last earlier one with the same text, if a
+   * version between them differs.
    */
   readonly back: number | undefined;
   readonly by: VersionActor;

@@ -4,7 +4,7 @@ import type { Step } from '../../objects/step.js';
 import type { SessionCall } from '../ask/session-calls.js';
 import { otherLinesWhy } from './version-words.js';
 
-/** A read that shows lines with another text than the read before. */
+/** A read whose lines differ from the same lines in the previous read. */
 export interface ReadOtherwise {
   readonly step: Step;
   readonly call: SessionCall;
@@ -12,13 +12,16 @@ export interface ReadOtherwise {
   readonly lines: OtherLines;
 }
 
-/** A change of a file in a transcript that no recorded call made. */
+/** A change of a file that a transcript shows but none of its calls made. */
 export interface OutsideChange {
   /** The step and the call that read the new text. */
   readonly step: Step;
   readonly name: string;
   readonly object: ObjectId;
-  /** The lines that a read before had otherwise. Undefined if the whole text shows the change. */
+  /**
+   * The lines that an earlier read showed differently. Undefined if the whole text shows the
+   * change.
+   */
   readonly lines: OtherLines | undefined;
   /** A sentence with the evidence. */
   readonly why: string;
@@ -35,7 +38,10 @@ interface Acted {
 const versionSince = <V extends Acted>({ step }: ReadOtherwise, versions: readonly V[]): V | undefined =>
   versions.find(({ validTime }) => validTime.getTime() >= step.at);
 
-/** Returns whether a command before a read put back the text that a later read recorded whole. */
+/**
+ * Returns whether a command restored the text before the read. A later read recorded that text
+ * whole.
+ */
 function isPutBack(read: ReadOtherwise, versions: readonly Acted[]): boolean {
   const { back, by } = versionSince(read, versions) ?? {};
   return back !== undefined && by?.kind === 'agent' && (by.step ?? Number.POSITIVE_INFINITY) < read.step.seq;
@@ -57,8 +63,8 @@ interface ReadFile {
 }
 
 /**
- * Returns the changes of a file that no recorded call made: from reads of other lines, and from
- * versions by an unknown author. A change that both show counts once.
+ * Returns the changes of a file that no recorded call made. Reads with other lines show them, and
+ * so do versions by an unknown author. A change that both show counts once.
  */
 export function outsideChanges(object: ObjectId, { reads, versions, steps }: ReadFile): readonly OutsideChange[] {
   const others = reads.filter((read) => !isPutBack(read, versions));

@@ -24,7 +24,7 @@ interface ReadFile {
   readonly heads: readonly HistoryHead[];
   readonly versions: readonly ActedVersion[];
   readonly touches: readonly Touch[];
-  /** The calls that changed it and whose text was not recorded. */
+  /** The calls that changed it without a recorded new text. */
   readonly unrecorded: readonly Touch[];
 }
 
@@ -40,7 +40,7 @@ export class SessionActors {
   readonly #touches: Touches;
   readonly #steps: readonly Step[];
   readonly #runs: readonly ShellRun[];
-  /** The reads that the import found to differ from the read before, in order. */
+  /** The reads, in order, that show other lines than the previous read of the file. */
   readonly #readOtherwise: readonly ReadOtherwise[];
   /** The last step of the request that led to each step of an answer. */
   readonly #requests: ReadonlyMap<number, number>;
@@ -176,7 +176,7 @@ export class SessionActors {
     return this.#textOf((await this.#read(object)).heads[number - 1]);
   }
 
-  /** Returns the changes in a transcript that no recorded call made, in order. */
+  /** Returns the file changes that a transcript shows but none of its calls made, in order. */
   async outside(): Promise<readonly OutsideChange[]> {
     const files = [...this.#touches].filter(([, all]) => all.some(({ call }) => call.reads));
     const found = await pLimit(AT_ONCE).map(files, async ([object]): Promise<readonly OutsideChange[]> => {
@@ -202,7 +202,7 @@ export class SessionActors {
     return found;
   }
 
-  /** Returns the calls that changed a file on an outdated copy, in order. */
+  /** Returns the calls that changed a file whose newest text the agent had not seen, in order. */
   async stale(): Promise<readonly StaleCall[]> {
     const found = await pLimit(AT_ONCE).map(this.changed, (object) => this.#staleOf(object));
     return found.flat().sort((a, b) => a.step.seq - b.step.seq);

@@ -18,7 +18,8 @@ function describedFile(file: JsonObject | undefined, path: string, cut: boolean)
   if (text === undefined || path === '' || start < 1) return named(path);
   const lines = numberAt(file, 'numLines');
   const whole = start === 1 && total !== undefined && lines === total && !cut;
-  // A part has no line end of its own, so one at its end begins an empty last line.
+  // A part does not include its last line end. So a line end at the part's end begins an empty last
+  // line.
   const endsEmpty = !whole && !cut && text.endsWith('\n') && text.split('\n').length === lines;
   return [fileText(path, endsEmpty ? `${text}\n` : text, { start, whole, total })];
 }

@@ -21,7 +21,10 @@ export class CopiedHistory {
   #own: number | undefined;
   #began: number | undefined;
   #last: number | undefined;
-  /** When the copied turn began, by its id; before it, when the parent did. */
+  /**
+   * The newest time in the ids of copied turns. Before the first turn, the time at which the parent
+   * began.
+   */
   #turn: number | undefined;
   #copying = false;
 

@@ -36,8 +36,8 @@ function isSame(one: string, other: string, isLast: boolean): boolean {
 }
 
 /**
- * Finds changes from outside: a read shows a line of a file otherwise than the last read or write
- * of it. Unlike the file tree, it remembers lines beyond commands that may have changed any file.
+ * Finds changes from outside: a read shows another text of a line than the last read or write of
+ * it. Unlike the file tree, it remembers lines beyond commands that may have changed any file.
  */
 export class ReadLines {
   readonly #files: LRUCache<CanonicalPath, KnownLines>;

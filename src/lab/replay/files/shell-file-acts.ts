@@ -18,8 +18,8 @@ function shown(act: Extract<ShellAct, { kind: 'show' }>, text: string): readonly
   const from = bare.startLine ?? range?.from ?? 1;
   const lines = bareLines(bare.text).length;
   if (lines === 0) return [{ kind: 'name', path }];
-  // If the command shows fewer lines than it was asked for, the file ends there. A tool that cuts
-  // the end of an output may have cut a blank line.
+  // If the command shows fewer lines than requested, the file ends there. A tool that cuts the end
+  // of an output may have cut a blank line.
   const cut = bare.text.endsWith('\n') ? 0 : 1;
   const wanted = range?.to === undefined ? undefined : range.to - (range.from ?? 1) + 1;
   const ended = wanted === undefined ? range !== undefined || bare.startLine !== undefined : lines < wanted - cut;
@@ -29,7 +29,7 @@ function shown(act: Extract<ShellAct, { kind: 'show' }>, text: string): readonly
 
 /**
  * Returns the effects of a command, with the file text in its output. `own` is undefined if the
- * output may not be this command's.
+ * output may come from another command.
  */
 function fileActs(act: ShellAct, own: ShellOutput | undefined): readonly FileAct[] {
   if (act.kind === 'show')
