@@ -66,7 +66,8 @@ export async function findAgent(agent: Agent, at: Surroundings): Promise<Install
     const traces = await Promise.all(agent.traces(at).map((path) => stat(path).then(Boolean, () => false)));
     return traces.includes(true) ? { agent, program, version: undefined } : undefined;
   }
-  // Outside the project, because some programs load their folder's settings at every start.
+  // Run the program outside the project, because some programs load their folder's settings at
+  // every start.
   const cwd = dirname(program);
   const { output } = await runProgram(program, ['--version'], { env: at.env, cwd, limitMs: VERSION_MS });
   const head = output.slice(0, VERSION_CHARS);

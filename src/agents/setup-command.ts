@@ -230,7 +230,7 @@ async function install(names: readonly string[], flags: SetupFlags, packageFolde
   }
   if (!(await isAgreed(`Change ${planned.length === 1 ? 'this file' : `these ${planned.length} files`}?`, flags)))
     return show(['Nothing was changed.']);
-  // From its first event on, a hook must find its program.
+  // A hook must find its program at its first event.
   if (hooked !== undefined) await prepareHooks(hooked, { at, packageFolder, dataDir: data.dataDir });
   for (const one of planned) {
     await applyPlanned(one, data.dataDir);

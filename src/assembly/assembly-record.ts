@@ -34,7 +34,7 @@ export interface SectionRecord {
  */
 export type CallLayout = 'ssot' | 'chat-first' | 'pool-last';
 
-/** All layouts. In `epoch` a request begins with the whole request before it (divergence E9). */
+/** All layouts. In `epoch` a request begins with the whole previous request (divergence E9). */
 export type LayoutName = CallLayout | 'epoch';
 
 /** The layout of a request that an agent built itself (`renderer` `sent`). */

@@ -23,8 +23,8 @@ const MARK_BYTES = 65_536;
 const LINE_END = 10;
 
 /**
- * A text of pieces, separated by line ends, that mostly changes near its end. A change costs only
- * the pieces after it. The hash continues from the last saved state before the change.
+ * A text of pieces joined by line breaks that mostly changes near its end. A change costs only the
+ * pieces after it. The hash continues from the last saved state before the change.
  */
 export class GrowingText {
   #bytes = Buffer.allocUnsafe(MARK_BYTES);
@@ -46,7 +46,7 @@ export class GrowingText {
     return this.#ends.at(-1) ?? 0;
   }
 
-  /** Returns the piece at a place, copied. Undefined for a missing one. */
+  /** Returns a copy of the piece at a place. Undefined for a missing piece. */
   pieceAt(place: number): TextPiece | undefined {
     const [from, chars] = [this.#start(place, this.#ends), this.#start(place, this.#charEnds)];
     const [to = from, charsTo = chars] = [this.#ends[place], this.#charEnds[place]];
@@ -61,7 +61,7 @@ export class GrowingText {
     return before === 0 ? 0 : before + 1;
   }
 
-  /** Replaces the pieces from a place on. */
+  /** Replaces all pieces from a place to the end. */
   replaceFrom(place: number, pieces: readonly (TextPiece | undefined)[]): void {
     if (place === this.size && pieces.length === 0) return;
     this.#ends.length = place;

@@ -43,7 +43,7 @@ export interface ContentSpace {
 
 const AGES = [1, 7, 30, 90, 365, undefined] as const;
 
-/** Takes the place of a session's id for content that several sessions need, or none. */
+/** Replaces a session's id for content that several sessions need, or that no session needs. */
 const SHARED = Symbol('shared');
 
 /**

@@ -13,12 +13,12 @@ export interface Buried {
   readonly hashes: readonly Readonly<Record<string, string>>[];
 }
 
-/** A session that stays, but can no longer prove its contexts from a step on. */
+/** A session that stays, but can no longer prove the contexts at and after a step. */
 export interface Unproved {
   readonly session: SessionId;
   readonly from: number;
   readonly turn: number;
-  /** The number of the session's context records from that step on. */
+  /** The number of the session's context records at and after that step. */
   readonly contexts: number;
 }
 

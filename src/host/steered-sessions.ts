@@ -50,7 +50,7 @@ export async function wasSteered(dataDir: string, firstCall: string): Promise<bo
   return false;
 }
 
-/** Returns the sessions of a data folder that a gateway steered at some time. */
+/** Returns the sessions of a data folder that a gateway has ever steered. */
 export async function steeredSessions(dataDir: string): Promise<readonly SessionId[]> {
   const names = (await unlessMissing(readdir(folderIn(dataDir)))) ?? [];
   return names.flatMap((name) => (name.endsWith('.json') ? [sessionId(decodeURIComponent(name.slice(0, -5)))] : []));

@@ -100,7 +100,7 @@ export function deletedFolder(folder: string, cause?: unknown): JournalError {
   );
 }
 
-/** Formats the damaged ranges of a journal for people. */
+/** Formats the damaged ranges of a journal for messages. */
 export function placesText(damage: readonly JournalDamage[]): string {
   return damage.map(({ file, offset, length }) => `${file} at byte ${offset} (${length} bytes)`).join('; ');
 }

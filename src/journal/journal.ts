@@ -43,7 +43,7 @@ export interface JournalStatus {
    * waits.
    */
   readonly oldestAt: number | undefined;
-  /** True from four fifths of the limit on. */
+  /** True once four fifths of the limit are used. */
   readonly nearFull: boolean;
 }
 

@@ -121,7 +121,7 @@ export async function adoptJournal(
 
 /**
  * Returns the number of damaged files kept in a data folder, archived or not. Each may have
- * contained the last record of some session.
+ * contained the last record of a session.
  */
 export async function damagedFiles(dataDir: string): Promise<number> {
   const [{ aside }, settled] = await Promise.all([

@@ -142,7 +142,7 @@ export class CallSessions {
    */
   async get(name: string | undefined, how: HowNamed): Promise<CallSession> {
     // A conversation and a call's `session` may have the same name and mean different sessions. The
-    // space keeps their keys apart, because no name has one.
+    // space keeps their keys apart, because no name contains a space.
     const key = how.asked !== undefined && name !== undefined ? ` ${name}` : name;
     const isOurs = name !== undefined && (await this.#idOf(key)) === name;
     const view = how.asked === undefined || isOurs ? undefined : await this.#view(how.asked);

@@ -176,7 +176,7 @@ export async function checkDataFormat(dir: string): Promise<number | undefined> 
 }
 
 /**
- * Raises the format of a data folder to this version's. Earlier versions refuse it from then on.
+ * Raises the format of a data folder to this version's. Earlier versions then refuse the folder.
  */
 export const raiseDataFormat = (dir: string): Promise<void> =>
   replaceFile(markerOf(dir), `${JSON.stringify({ format: DATA_FORMAT })}\n`, { flush: true });

@@ -70,7 +70,7 @@ export async function makePackagedArchive(plan: ArchivePlan): Promise<void> {
   });
 }
 
-/** Makes the archive in a detached process of its own. Starts use it once it exists. */
+/** Makes the archive in a separate, detached process. Starts use it once it exists. */
 export function makeArchiveApart(plan: ArchivePlan, cli: string): void {
   const child = spawn(process.execPath, [cli, 'node', 'build', '--plan', JSON.stringify(plan)], {
     detached: true,

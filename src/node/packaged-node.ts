@@ -33,7 +33,7 @@ export interface PackagedNode {
   readonly jars: readonly string[];
 }
 
-/** Returns the key of a front's sources, the same for every Java. */
+/** Returns the key of a front's sources. It is the same for every Java. */
 export const frontKey = (files: FrontFiles): string => installationKey({ java: '', files });
 
 /**

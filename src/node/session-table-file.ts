@@ -6,13 +6,13 @@ import { erasureSign } from './erasure-sign.js';
 /** The file of a data folder with the table of its sessions. */
 export const SESSION_TABLE = 'session-table.json';
 
-/** Keeps the table of a data folder's sessions, which is made of the database. */
+/** Stores the table of a data folder's sessions, which is derived from the database. */
 interface SessionTableFile {
-  /** Returns its text. Undefined if it cannot be read. Begin each use of the file with it. */
+  /** Returns its text. Undefined if it cannot be read. Call it first whenever you use the file. */
   read(): Promise<string | undefined>;
   /**
-   * Replaces its text, unless an erasure may have removed sessions since the last call. A folder
-   * that cannot be written keeps none.
+   * Replaces its text, unless an erasure may have removed sessions since the last call. Does
+   * nothing if the folder cannot be written.
    */
   write(text: string): Promise<void>;
 }

@@ -32,7 +32,7 @@ export const TIME_LIMITS = {
   idleExitSeconds: 1_800,
   /** Limit of one status request to a node before it is repeated. */
   probeMs: 10_000,
-  /** The same for `palimpsest node status`, where a user waits. */
+  /** The same limit for `palimpsest node status`, where a user waits. */
   statusProbeMs: 5_000,
   /** Limit for a node to copy its index for a checkpoint. It flushes its memory and links files. */
   checkpointMs: 600_000,

@@ -178,7 +178,7 @@ export interface RecordSource {
 }
 
 /**
- * A fact about a session's context, or data derived from it, as a document of its own. A record is
+ * A fact about a session's context, or data derived from it, as a separate document. A record is
  * never one of the five object types and never in a session's sets. It is written once. Only a
  * memory item has later versions, which replace earlier ones.
  */

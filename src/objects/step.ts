@@ -6,8 +6,8 @@ import type { SetChanges } from './sets.js';
 export type TurnRule = 'user-message' | 'client-turn' | 'pause' | 'first-step';
 
 /**
- * A part of an answer: text of its own, or a range of stored text in UTF-16 units. The range refers
- * to the call's whole output, or to another object's whole text.
+ * A part of an answer: new text, or a range of stored text in UTF-16 units. The range refers to the
+ * call's whole output, or to another object's whole text.
  */
 export type AnswerPiece = string | { readonly at: number; readonly chars: number; readonly id?: ObjectId };
 
@@ -118,7 +118,7 @@ export interface Step {
   readonly changes: SetChanges;
   /**
    * Ids that this step activated explicitly, including ids that were already active. They count as
-   * fresh from here on (decision D4).
+   * fresh since this step (decision D4).
    */
   readonly fresh?: readonly ObjectId[];
   /**

@@ -43,7 +43,8 @@ export type CacheLoss = (typeof CACHE_LOSSES)[number];
 /**
  * A model call that read less from the cache than the previous request could have left there. The
  * members are its time, its model's number, the reason's number in `CACHE_LOSSES`, and the lost
- * tokens. Last are those that it wrote again for an hour, if there are any.
+ * tokens. The last member is the number of lost tokens that it wrote again for an hour, if there
+ * are any.
  */
 const cacheLossSchema = z.tuple([z.number().nullable(), count, count, tokens, tokens.optional()]);
 
@@ -169,7 +170,7 @@ interface CachedRequest {
 const countable = (figure: number | undefined): number =>
   figure !== undefined && figure >= 0 && figure <= 1e12 ? figure : 0;
 
-/** Returns the last member of a tuple that has it only if it is not 0. */
+/** Returns the optional last member of a tuple: a number, or nothing for 0. */
 const optional = (figure: number): [] | [number] => (figure === 0 ? [] : [figure]);
 
 const isCounted = ({ input, output, cache_read, cache_write }: Usage): boolean =>

@@ -20,8 +20,8 @@ import { systemCode } from './system-error.js';
 import { pollUntil } from './within-limit.js';
 
 /**
- * Says why a lock was not acquired. `heldBy` is the living owner, or undefined if other processes
- * interfered with every attempt.
+ * The reason that a lock was not acquired. `heldBy` is the living owner, or undefined if other
+ * processes interfered with every attempt.
  */
 export interface HeldLock<Owner> {
   readonly heldBy: Owner | undefined;

@@ -5,8 +5,8 @@ import { SYSTEM, windowsProgram } from './system.js';
 export const OWN_GROUP = { detached: SYSTEM.hasSignals, windowsHide: true } as const;
 
 /**
- * Sends a signal to a child with a group of its own, and to all that it started. On Windows any
- * signal ends them at once. Does nothing if they have ended.
+ * Sends a signal to a child that has its own process group, and to all that it started. On Windows
+ * any signal ends them at once. Does nothing if they have ended.
  */
 export function signalGroup(pid: number, signal: NodeJS.Signals): void {
   if (!SYSTEM.hasSignals) {

@@ -28,13 +28,13 @@ function globAdvice(glob: string): string | undefined {
   return undefined;
 }
 
-/** Says that a glob matched no file, and suggests the glob that was probably meant. */
+/** States that a glob matched no file, and suggests the glob that was probably meant. */
 export function noFilesText(glob: string, path: string): string {
   return `No files below ${shownName(path)} match ${shownName(glob)}.${globAdvice(glob) ?? ''}`;
 }
 
 /**
- * Says that a regular expression matched nothing. If it has `\\|`, also says that `|` separates
+ * States that a regular expression matched nothing. If it has `\\|`, also says that `|` separates
  * alternatives here, unlike in POSIX `grep`.
  */
 export function noMatchesText(pattern: string, isLiteral: boolean): string {

@@ -85,7 +85,7 @@ const GRACE_MS = 2_000;
 const DRAIN_MS = 300;
 
 /**
- * Runs a shell command in a process group of its own. At the time limit or a cancellation, ends the
+ * Runs a shell command in its own process group. At the time limit or a cancellation, ends the
  * whole group, first with SIGTERM. After a normal exit of the command, its background processes
  * continue. Their later output is not awaited.
  */

@@ -51,7 +51,7 @@ export class PersistentList<T> implements Iterable<T> {
     return this.get(this.findLastIndex(accepts));
   }
 
-  /** Returns the items from a place on. */
+  /** Returns the items from a place to the end. */
   toArray(from = 0): readonly T[] {
     return this.#items.slice(from, this.size);
   }

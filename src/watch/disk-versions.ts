@@ -30,7 +30,7 @@ export interface DiskOptions extends Pick<ContextClientOptions, 'address' | 'fil
 }
 
 /**
- * Stores the files of calls that have just ended as they are on disk, under this machine's
+ * Stores what is now on disk for the files of calls that have just ended, under this machine's
  * filesystem id. The session itself has the text that its transcript shows.
  */
 export class DiskVersions implements DiskAtCalls {

@@ -27,7 +27,7 @@ interface Looked {
   failure: string | undefined;
 }
 
-/** Within this time, in milliseconds, a file may change twice with one modification time. */
+/** Within this many milliseconds, a file may change twice and keep its modification time. */
 const SAME_TIME_MS = 50;
 
 /**

@@ -2,7 +2,7 @@ import { EdnMap, type EdnValue } from '../edn/values.js';
 import { fromDocument, type StoredDocument, toDocument } from './documents.js';
 
 /**
- * Alternative names of entities for one reader, valid from one transaction on, optionally until
+ * Alternative names of entities for one reader, valid from one transaction, optionally until
  * another.
  */
 export interface EntityNames {

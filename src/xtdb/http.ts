@@ -33,7 +33,7 @@ export interface HttpRequest {
   readonly writes?: boolean;
   /**
    * True if the node answers only after a wait, such as for a transaction. Such requests have
-   * connections of their own, so that they never delay others.
+   * separate connections, so that they never delay others.
    */
   readonly waits?: boolean;
   /** A limit for this answer in bytes, below the general one. */
@@ -128,9 +128,7 @@ export class XtdbHttp {
     return this.mayMove ? this.#seen : undefined;
   }
 
-  /**
-   * Switches to another node of the list from the next request on. Returns false if there is none.
-   */
+  /** Switches to another node of the list for the next requests. Returns false if there is none. */
   leave(): boolean {
     if (!isListed(this.#opened?.address)) return false;
     this.#connection = undefined;

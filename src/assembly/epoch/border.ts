@@ -9,7 +9,7 @@ export interface EpochLedger {
   readonly goesOn: number;
   /** Tokens of that request if a new epoch begins with it. */
   readonly begins: number;
-  /** Tokens at the beginning of the new epoch's request that the previous one shares. */
+  /** Tokens at the beginning of the new epoch's request that the previous request shares. */
   readonly shared: number;
   /** Time of the last request, milliseconds since 1970. */
   readonly lastAt: number;
@@ -35,8 +35,8 @@ export interface EpochSettings {
    */
   readonly horizon: { readonly share: number; readonly least: number; readonly most: number };
   /**
-   * Minimum share of the request that a border must free. Less does not justify the loss of
-   * information.
+   * Minimum share of the request that a border must free. A smaller share does not justify the loss
+   * of information.
    */
   readonly leastSaving: number;
   /** Maximum tokens of a request. */

@@ -232,7 +232,7 @@ export function withNote(state: EpochState, note: NoteProof, input: NoteInput): 
   };
 }
 
-/** Returns the objects whose text a request shows from this note on. */
+/** Returns the objects whose text requests show since this note. */
 export const shownBy = ({ contents = [], refs = [], changes = [], seen = [] }: NoteProof): readonly ObjectId[] => [
   ...contents,
   ...refs,

@@ -14,13 +14,16 @@ export interface ShownByTail {
   readonly results: ReadonlySet<ObjectId>;
   /**
    * Returns whether the messages show a file's current text. Either a call's result contains it
-   * whole, or, since the last request, a call changed the text that the request has shown. `before`
-   * is the text that the request has shown; undefined if it has shown none.
+   * whole, or a call after the last request changed the text that this request showed. `before` is
+   * that text; undefined if the request showed none.
    */
   readonly shows: (file: ObjectMetadata<'file'>, text: string, before: string | undefined) => boolean;
   /** The reading calls in those messages, in order. */
   readonly reads: readonly TailRead[];
-  /** Last step of the chat in the request, if the recorded chat replaces a harness's list. */
+  /**
+   * The last step whose message is in the request. Set only if the request is built from the
+   * recorded chat, not from a harness's own list.
+   */
   readonly chatUpTo?: number;
 }
 
@@ -29,12 +32,12 @@ interface ShortNames {
   readonly lengths: readonly number[];
 }
 
-/** Short names, cached by map: names are only added to a copy, so a map never changes. */
+/** Caches the short names of each map. A map never changes, because adding a name makes a copy. */
 const shortened = new WeakMap<EpochState['names'], ShortNames>();
 
 /**
- * Returns the names that are shorter than ids. They have few different lengths, so a look-up by
- * length stays cheap for ten thousand new objects.
+ * Returns the names that are shorter than ids. They have few distinct lengths, so looking up by
+ * length is cheap even for ten thousand new objects.
  */
 function shortNames(names: EpochState['names']): ShortNames {
   const known = shortened.get(names);
@@ -58,7 +61,8 @@ function ambiguous({ names, indexed }: EpochState, index: readonly ObjectId[]): 
  * next border.
  */
 function freshLines({ names, begun }: EpochState, { pool, active, index }: EpochInput): readonly ObjectId[] {
-  // Skips ids from before the epoch, which have names. The pool may lack some of them.
+  // Objects indexed before the epoch already have names, so skip them. The pool may be shorter than
+  // the index.
   const fresh = pool
     .slice(Math.max(0, begun - (index.length - pool.length)))
     .filter(({ id, type }) => type === 'file' && !names.has(id));
@@ -70,8 +74,8 @@ function freshLines({ names, begun }: EpochState, { pool, active, index }: Epoch
 }
 
 /**
- * Returns a predicate: whether a call's output equals the text of an active file, which the request
- * shows. If so, one line names the file (divergence E4).
+ * Returns a predicate that tests whether a call's output equals the text of an active file. The
+ * request shows that text, so one line that names the file is enough (divergence E4).
  */
 function repeatedBy(active: EpochInput['active']): (call: ObjectMetadata<'toolcall'>) => boolean {
   const files = new Map(active.map(({ metadata }) => [metadata.id, metadata]));
@@ -79,7 +83,8 @@ function repeatedBy(active: EpochInput['active']): (call: ObjectMetadata<'toolca
 }
 
 /**
- * Returns the last step whose chat is already in the request; undefined if there is no newer chat.
+ * Returns the last step whose message is already in the request. Undefined if no newer step has a
+ * message or a call.
  */
 function newChat({ chatSince }: EpochInput, { chatUpTo }: ShownByTail): number | undefined {
   const isNew =
@@ -90,13 +95,13 @@ function newChat({ chatSince }: EpochInput, { chatUpTo }: ShownByTail): number |
 
 /**
  * Plans the note of an epoch's next request. It contains newly active texts that the request does
- * not show, changes of shown active texts, and lines of the files that it names first. Undefined if
- * nothing is missing. Texts that are no longer active stay in the request.
+ * not show, changes of shown active texts, and lines of the files that it names for the first time.
+ * Undefined if nothing is missing. Texts that are no longer active stay in the request.
  */
 export function planNote(state: EpochState, input: EpochInput, tail: ShownByTail): NoteProof | undefined {
   const { index, active } = input;
-  // With a harness's list, the calls in the request already name their files. A line would repeat
-  // the path until a note refers to the file by its id.
+  // With a harness's list, the calls in the request already name their files. Until a note refers
+  // to a file by its id, a line would only repeat the path.
   const lines = [...(tail.chatUpTo === undefined ? [] : freshLines(state, input)), ...ambiguous(state, index)];
   const contents: ObjectId[] = [];
   const changes: ObjectId[] = [];
@@ -112,7 +117,7 @@ export function planNote(state: EpochState, input: EpochInput, tail: ShownByTail
     if (metadata.type === 'toolcall') {
       if (before === undefined && !tail.results.has(id)) (isRepeated(metadata) ? refs : contents).push(id);
     } else if (text !== null && tail.shows(metadata, text, before ?? undefined)) seen.push(id);
-    // After a new read, show the whole text: changed lines would seem to refer to that read.
+    // After a new read, show the whole text. Changed lines would look like changes since that read.
     else if (before === undefined || (text !== null && isReadAnew.has(id))) contents.push(id);
     else {
       changes.push(id);

@@ -60,7 +60,7 @@ export interface Review extends JournalNotes {
   readonly dataDir: string;
   /**
    * The folder with leases and journals of this database's clients. A node that another program
-   * runs has a folder of its own.
+   * runs has its own folder.
    */
   readonly clientDir: string;
   close(): Promise<void>;

@@ -19,7 +19,7 @@ export interface DirectoryEntry {
   readonly addressable: boolean;
   /**
    * The target of a link, if that is a file or folder inside the roots. `undefined` for any other
-   * target, and for entries that are no links.
+   * target, and for entries that are not links.
    */
   readonly target: 'file' | 'directory' | undefined;
 }

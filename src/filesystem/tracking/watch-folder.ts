@@ -137,7 +137,8 @@ export interface StallMonitor {
 
 /**
  * Calls `onStall` after the event loop stalled for `longestMs` or more, when system events may have
- * been lost. Stalls from `longestMs - 250` on may trigger it, too. Does not keep the process alive.
+ * been lost. Stalls of `longestMs - 250` or more may trigger it, too. Does not keep the process
+ * alive.
  */
 export function monitorStalls(longestMs: number, onStall: () => void): StallMonitor {
   let last = performance.now();
