@@ -131,7 +131,7 @@ export class ClaudeScript {
     });
   }
 
-  /** Sends the history, takes the answer into it and returns its blocks. */
+  /** Sends the history, appends the answer to it and returns the answer's blocks. */
   async ask(): Promise<readonly Block[]> {
     const begun = performance.now();
     this.calls += 1;
@@ -153,12 +153,12 @@ export class ClaudeScript {
     return send(this.#url, { headers: HEADERS(this.session), body });
   }
 
-  /** Goes on over another gateway. */
+  /** Continues over another gateway. */
   moveTo(gateway: string): void {
     this.#url = `${gateway}/anthropic/v1/messages?beta=true`;
   }
 
-  /** Asks for a summary and goes on behind it, as the client's own compaction does. */
+  /** Requests a summary and continues after it, as the client's own compaction does. */
   async compact(): Promise<void> {
     const words = 'CRITICAL: Respond with TEXT ONLY. Write a summary of the conversation.';
     const before = [...this.messages];
@@ -170,7 +170,7 @@ export class ClaudeScript {
     this.messages.push({ role: 'assistant', content: [{ type: 'text', text: 'I go on.' }] });
   }
 
-  /** A client that goes on with this history under another session. */
+  /** Returns a client that continues this history in another session. */
   fork(): ClaudeScript {
     const fork = new ClaudeScript(this.#url.replace(/\/anthropic\/.*/, ''), this.#folder);
     fork.messages = structuredClone(this.messages);

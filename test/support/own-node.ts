@@ -6,7 +6,7 @@ import type { NodeProfile } from '../../src/node/node-state.js';
 import { stopNode } from '../../src/node/stop-node.js';
 import type { NodeAddress } from '../../src/xtdb/address.js';
 
-/** A node for one suite, in a data folder of its own. */
+/** A node for one suite, with its own data folder. */
 export interface OwnNode {
   readonly address: NodeAddress;
   readonly dataDir: string;

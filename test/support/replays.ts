@@ -118,7 +118,7 @@ export class RecordingLines {
     return this.#parent;
   }
 
-  /** Continues from an earlier place: the person went back. */
+  /** Continues from an earlier place, to which the person went back. */
   back(place: string | null): this {
     this.#parent = place;
     return this;

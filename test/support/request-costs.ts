@@ -32,7 +32,9 @@ export function costsOf(bodies: readonly string[], model: string): readonly numb
   });
 }
 
-/** Returns the same for requests that each begin with the whole one before, by their lengths. */
+/**
+ * Returns the same, by lengths alone, for requests that each begin with the whole previous request.
+ */
 export function costsOfGrowing(lengths: readonly number[], model: string): readonly number[] {
   const prices = tableOf(model);
   let before = 0;

@@ -42,7 +42,7 @@ export class Road {
     return atSocket(this.socketPath);
   }
 
-  /** The address of a connection from a port; the same after every opening. */
+  /** The address of a connection from a port. It is the same after every opening. */
   get url(): string {
     return `http://127.0.0.1:${this.#listen.port}`;
   }

@@ -38,7 +38,7 @@ export class WatchedMachine {
     this.store = new ObjectStore(this.#xtdb);
   }
 
-  /** The data folder is one of its own by default. */
+  /** By default, this machine has its own data folder. */
   static async create(dataDir?: string): Promise<WatchedMachine> {
     return new WatchedMachine(await agentMachine(), dataDir);
   }

@@ -58,7 +58,7 @@ const contents = (state: SessionState) => ({
   turn: state.turn,
 });
 
-/** The session at a step, folded anew from the database. */
+/** The session at a step, folded again from the database. */
 async function foldedTo(snapshot: StoreSnapshot, session: ContextSession, seq: number): Promise<SessionState> {
   const steps = await snapshot.steps(session.id);
   return steps.slice(0, seq).reduce(applyStep, emptySession(session.id));
@@ -144,7 +144,7 @@ describe('a fork of a session [decision F2]', () => {
     await expectTrueHistory(client, fork);
   });
 
-  test('writes three heads and no step of its own', async () => {
+  test('writes three heads and no step', async () => {
     await say(parent, 'user', 'work');
     await calls(parent, 30);
     const fork = await client.forkSession(parent.id);

@@ -312,7 +312,7 @@ describe('a session at work', () => {
     expect(session.state.turn).toBe(3);
   });
 
-  test('reads the sets of a long session from the last snapshot on, with the same fold', async () => {
+  test('reads the sets of a long session from the last snapshot, with the same fold', async () => {
     for (let i = 0; i < 205; i++) await record(session, call({ tool: 'bash', content: `out ${i}` }));
     const snapshot = await client.store.now();
     const { sets, seq, indexedAtSnapshot } = await snapshot.sets(session.id);

@@ -78,7 +78,7 @@ describe('pending steps of a session', () => {
     await held.caught;
     steps.push(await read('a.ts'), await read('b.ts'), await read('a.ts'));
     await writeFile(join(root, 'a.ts'), 'second');
-    // From before the steps that did not see it.
+    // The version is older than the steps that did not see it.
     await utimes(join(root, 'a.ts'), new Date(past.getTime() + 1_000), new Date(past.getTime() + 1_000));
     steps.push(
       await session.recordCall(call({ content: 'five' })),

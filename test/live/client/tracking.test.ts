@@ -93,7 +93,8 @@ describe('tracked sources', () => {
     const looked = looksOf(client);
     const path = canonicalPath(file('a.ts'));
     for (const content of ['two', 'three', 'four']) {
-      // Writes like the agent's tools: a truncated and refilled file has one more state.
+      // Writes like the agent's tools. A truncated and refilled file would have an additional
+      // state.
       await writeSource(client.files.access.roots, path, { content });
       await session.recordCall(callReport({ tool: 'write', readings: [await wholeRead(client, 'a.ts')] }));
     }

@@ -98,8 +98,8 @@ describe.each([
     expect((await verifySession(second.client.store, fork)).ok).toBe(true);
     expect((await verifySession(second.client.store, session.id)).ok).toBe(true);
 
-    // Each continues with its own. The first takes its session back, which makes the second the
-    // loser.
+    // Each host continues with its own session. The first takes its session back, so the second
+    // loses it.
     expect(await say(await first.client.openSession({ id: fork }), 'on')).toBe('delivered');
     expect(await say(taken, 'on too')).toBe('delivered');
     const back = await first.client.openSession({ id: session.id });

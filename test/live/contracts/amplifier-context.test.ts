@@ -88,7 +88,7 @@ describe('contract 2.1', () => {
     expect((await view(id, { budget: 10_000 })).messages.map((m) => said(m as Message))).toEqual(messages.map(said));
   });
 
-  test('takes a repeated message once', async () => {
+  test('accepts a repeated message once', async () => {
     const id = await opened();
     const messages = named([
       { role: 'user', content: 'once' },
@@ -100,7 +100,7 @@ describe('contract 2.1', () => {
     expect(await list(id)).toHaveLength(3);
   });
 
-  test('takes a whole list again if its answer was lost', async () => {
+  test('accepts a whole list again if its answer was lost', async () => {
     const id = await opened();
     const messages = named([
       { role: 'user', content: 'first', metadata: { place: 1 } },

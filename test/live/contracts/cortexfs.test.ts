@@ -69,7 +69,7 @@ describe('a session as a CortexFS directory', () => {
     expect((await read('grown/events.jsonl')).startsWith(events)).toBe(true);
     expect(await read('grown/context/decisions.jsonl')).toContain('Stop here.');
     expect(later.projection.digest).toBe((await readProjection(timeline, session)).digest);
-    // A step back in time is not an extension.
+    // An earlier state is not an extension.
     await expect(exportSession(timeline, folder, at('turn:1'))).rejects.toMatchObject({ code: 'not-a-prefix' });
     expect(await exportSession(timeline, folder, at())).toMatchObject({ appended: 0, written: [] });
   });

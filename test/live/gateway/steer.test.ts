@@ -123,7 +123,7 @@ describe('a gateway that steers', () => {
   const times = (count: number, how: string): readonly string[] => Array.from({ length: count }, () => how);
 
   test('keeps prefix and pairs, also in a new process, a fork and a compaction; every request verifies', async () => {
-    // A request without a context in time goes out as it is. Under load a session opens slowly.
+    // A request whose context is late goes out unchanged. Under load a session opens slowly.
     await begin({ limitMs: 30_000 });
     const client = new ClaudeScript(gateway.address, root);
     await turns(client, effort(8, 60));

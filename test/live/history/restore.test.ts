@@ -19,7 +19,7 @@ describe('restoring from a moment', () => {
   let made: ReviewedSessions;
   let file: string;
 
-  // The session's filesystem is its own; its files are recorded as moved here.
+  // The session has its own filesystem; its files are recorded as moved here.
   const flags = (): string[] => ['--root', made.root, '--moved', `${made.root}=${made.root}`];
   const run = (...args: string[]) => askHere(['restore', ...args, '--data', suiteData()]);
   const json = async (...args: string[]) => {

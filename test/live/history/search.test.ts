@@ -242,7 +242,7 @@ describe('recall', () => {
     expect(before).toContain('cart.ts');
     const id = /file id=(\S+)/.exec(found.text)?.[1] ?? '';
     expect((await agent.call('activate', { ids: [id] })).isError).toBe(false);
-    // A search finds no earlier search.
+    // A search does not find earlier searches.
     expect((await agent.call('recall', { text: 'ceil.sum' })).text).not.toContain('tool=recall');
   });
 

@@ -100,7 +100,7 @@ describe('proofs of context bases from the transaction log', () => {
       turn: fc.integer({ min: 1, max: TURNS }),
       target: fc.constantFrom('file' as const, 'prompt' as const, 'step' as const),
       nth: fc.nat(2 * TURNS),
-      /** The document of another moment, or none. */
+      /** The document of another moment, or no document. */
       from: fc.option(fc.nat(2 * TURNS), { freq: 4 }),
       at: fc.nat(2 * TURNS),
       later: fc.constantFrom(0, 1, 3_600_000),

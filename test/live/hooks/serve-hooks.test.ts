@@ -96,7 +96,7 @@ interface Output {
 const outputOf = (answer: unknown): Output =>
   (answer as { readonly hookSpecificOutput?: Output } | undefined)?.hookSpecificOutput ?? {};
 const noteIn = (answer: unknown): string => outputOf(answer).additionalContext ?? '';
-/** The reason why a call does not run. */
+/** The reason for which a call is refused. */
 const refusal = (answer: unknown): string => {
   const { permissionDecision, permissionDecisionReason = '' } = outputOf(answer);
   return permissionDecision === 'deny' ? permissionDecisionReason : '';

@@ -67,7 +67,7 @@ describe('tools while the node of the data folder starts or is built [issue: a s
         await expect(readFile(dataFolderAt(data).stateFile)).rejects.toMatchObject({ code: 'ENOENT' });
         expect(await pending()).toBeGreaterThanOrEqual(CALLS.length);
       });
-      // The agent's own process starts the node after the release, and delivers without a call.
+      // After the release, the agent's own process starts the node and delivers without a call.
       expect(await until(pending, (count) => count === 0)).toBe(0);
     } finally {
       await agent?.close();

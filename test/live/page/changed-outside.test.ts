@@ -68,7 +68,10 @@ describe('a file that a command put back, and whose lines are read before its wh
   });
   afterAll(() => room.close());
 
-  /** Replays an edit and a command. Then a read shows lines of before, and another all of them. */
+  /**
+   * Replays an edit and a command. Then one read shows lines of the earlier text, and another shows
+   * all of it.
+   */
   async function timelineAfter(command: string) {
     const lines = new RecordingLines()
       .user('Mend it.')

@@ -16,8 +16,8 @@ const served = servedFolders({ args: () => ['--share-sessions'] });
 const { api } = served;
 
 /**
- * An answer without its moment of reading and without other sessions: a server has others, and
- * later ones.
+ * An answer without the time of reading and without other sessions, because those of a server
+ * differ.
  */
 function ofItself(answer: unknown, sessions: readonly string[]): unknown {
   const { basis: _moment, ...rest } = JSON.parse(JSON.stringify(answer)) as Readonly<Record<string, unknown>>;

@@ -237,7 +237,7 @@ describe('a page that was started in another folder', () => {
     });
   });
 
-  test('previews what a redacted file masks, marked, from the first appearance on', async () => {
+  test('previews what a redacted file masks, marked, from its first appearance', async () => {
     const { hits } = await preview({ session: name, rules: 'three\n/npm \\w+/' });
     const masked = hits.flatMap(({ lines }) =>
       lines.flatMap(({ excerpt, marks }) => marks.map(({ at, end }) => excerpt.slice(at, end))),

@@ -62,7 +62,7 @@ describe('a replayed session', () => {
     expect(report.contexts.each.map(({ step }) => step)).toEqual([1, 3]);
   });
 
-  test('keeps each empty answer with calls as a message of its own with its own calls', async () => {
+  test('keeps each empty answer with calls as a separate message with its own calls', async () => {
     const lines = new RecordingLines().user('look').says('I shall.');
     for (const n of [1, 2, 3]) lines.reads(`t${n}`, `/p/${n}.ts`, `${n}\n`);
     // The result of a call comes after the model has continued.
@@ -131,7 +131,7 @@ describe('a replayed session', () => {
         { config: config(), into },
       );
     const old = await replayed(before.replace(item(2, prompt), bare(2, prompt)) + afterOf(bare));
-    // Another one ends it, behind everything that was replayed.
+    // Another message ends it, after everything that was replayed.
     const again = await replayed(before + thought(3) + afterOf(item) + thought(7));
     expect(again.recorded.messages).toMatchObject({ assistant: 3 });
     expect(again.digest).toBe(old.digest);

@@ -90,7 +90,7 @@ describe('our own policies in the laboratory', () => {
     'send the same bytes with and without a database: %j',
     async (settings) => {
       const timeline = await own(longRecording(24, 2));
-      // Calls of two conversations: a fork, which only a database makes.
+      // Calls of two conversations. One is a fork, which needs a database.
       const last = timeline.calls.at(-1);
       if (last === undefined) throw new Error('the recording has no call');
       const forked = { ...timeline, calls: [...timeline.calls.slice(0, -1), { ...last, items: [...last.items] }] };

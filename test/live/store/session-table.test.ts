@@ -196,7 +196,7 @@ describe('the table of sessions', () => {
     const txId = await latest();
     await tabled(file).newestAt(txId).sessions();
     const kept = file.text ?? '';
-    // One session more, which the database does not have.
+    // An additional session, which the database does not have.
     const { rows, ...table } = JSON.parse(kept) as { readonly rows: readonly (readonly unknown[])[] };
     file.text = change(JSON.stringify({ ...table, rows: [[`${p}nowhere`, ...(rows[0] ?? []).slice(1)], ...rows] }));
     expect(file.text).not.toBe(kept);

@@ -211,8 +211,8 @@ describe('the process', () => {
   });
 });
 
-describe('a sub-agent with a file of its own', () => {
-  test('is a session of its own', async () => {
+describe('a sub-agent with its own file', () => {
+  test('is a separate session', async () => {
     const id = watched.prefix;
     await watched.start();
     const sidechain = linesOf(new RecordingLines().user('count the files').says('three'), id).map((line) =>

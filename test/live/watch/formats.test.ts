@@ -59,7 +59,7 @@ describe('a transcript that pauses after every line', () => {
       await watched.append(at, `${line}\n`);
       await session().catch(() => undefined);
     }
-    // A rewind goes on in a branch.
+    // After a rewind, the session continues in a branch.
     const last = (await session()).session;
     const before = [last.id, last.state.seq];
     await watched.stop();

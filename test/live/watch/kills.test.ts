@@ -68,7 +68,8 @@ describe('palimpsest watch that is killed again and again', () => {
         (state) => state?.pid === child.pid,
       );
       for (let n = 0; n < 3; n += 1) await append();
-      // Each kill hits another moment of the work: the recognition, the reading, the first writes.
+      // The kills hit different moments of the work: the recognition, the reading, the first
+      // writes.
       await delay((kill * 137) % 700);
       child.kill('SIGKILL');
       await result;

@@ -110,7 +110,7 @@ test('calls of palimpsest mcp beside the watcher are steps of the one session, e
   expect(saidIn(await watched.reached(id, steps.length + 3), id).at(-1)).toBe(away);
 });
 
-test('a call that no followed transcript has keeps a session of its own', async () => {
+test('a call that no followed transcript has keeps its own session', async () => {
   await starts(`${id}-elsewhere`);
   script.user('look');
   await flush();

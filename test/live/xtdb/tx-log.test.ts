@@ -48,7 +48,7 @@ describe('the log of transactions', () => {
       string,
     ];
     const doc = (id: string, seq: number) => ({ 'xt/id': id, seq });
-    // It is valid from a later moment on, so nothing is valid before.
+    // The write is valid from a later moment, so nothing is valid earlier.
     const { receipt } = await client.execute([{ op: 'put', doc: doc(later, 0), validTime: new Date('2090-01-01') }]);
     await client.execute([
       { op: 'match', id: guarded, doc: null, validTime: END_OF_TIME },

@@ -228,7 +228,7 @@ describe('splitting a context by its record (decision E3)', () => {
     );
   });
 
-  test('makes each block a part of its own and counts places in it, as messages', () => {
+  test('makes each block a separate part and counts places in it, as messages', () => {
     fc.assert(
       fc.property(contents, (list) => {
         const active = activeOf(list);

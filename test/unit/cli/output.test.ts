@@ -98,7 +98,7 @@ describe('output for people', () => {
         expect([way, await ended(`"$1" "$2" ${way} > /dev/full`)]).toEqual([way, lost]);
         expect([way, await ended(`"$1" "$2" ${way} | head -c 1 > /dev/null`)]).toEqual([way, { code: 0, stderr: '' }]);
       }
-      // No write is left that Node would warn about.
+      // Node would warn about an unfinished write.
       expect(await ended('"$1" "$2" often > /dev/null')).toEqual({ code: 0, stderr: '' });
     });
   });

@@ -185,10 +185,10 @@ describe('a request of the Responses wire that is steered', () => {
           const kept = followers(sent, item);
           const count = sent.filter((other) => JSON.stringify(other) === JSON.stringify(item)).length;
           const most = before.filter((other) => JSON.stringify(other) === JSON.stringify(item)).length;
-          // Each reasoning that stays has the same follower as before.
+          // Each reasoning that stays is still followed by the same item.
           if (count === most) expect(kept).toEqual(followers(input, item));
         }
-        // A cut at a border separates a call only from a result that already stood before it.
+        // A cut at a border separates a call only from a result that already came before it.
         if (unpaired(input).length === 0 && isInOrder(input)) expect(unpaired(sent)).toEqual([]);
       }),
       { numRuns: effort(300, 20_000) },

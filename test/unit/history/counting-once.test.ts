@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { type CountTexts, countingOnce } from '../../../src/history/rebuild/tokenizer.js';
 
 describe('counting once', () => {
-  test('returns the counts of any lists of texts and counts no text twice', async () => {
+  test('counts each text once and returns the counts of every list', async () => {
     const text = fc.string({ maxLength: 2 });
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(text, { minLength: 1 })), async (lists) => {

@@ -102,7 +102,7 @@ describe('token counts', () => {
         expect(encode(number)).toHaveLength(1);
   });
 
-  test('treat the hash of a counted text as a text of its own', () => {
+  test('treat the hash of a counted text as a separate text', () => {
     const text = 'what a command says\n'.repeat(40);
     expect(countTokens(text)).toBe(encode(text).length);
     expect(countTokens(hashText(text))).toBe(encode(hashText(text)).length);

@@ -98,7 +98,7 @@ describe('abridging (decision C6)', () => {
     expect(content.startsWith(`${head}[... `)).toBe(true);
   });
 
-  test('cuts a text without line endings at the exact units, with the marker on a line of its own', () => {
+  test('cuts a text without line endings at the exact units, with the marker on a separate line', () => {
     const { head, tail, content } = abridge('x'.repeat(100_000));
     expect([head.length, tail.length]).toEqual([HEAD_UNITS, TAIL_UNITS]);
     expect(content).toBe(`${head}\n[... ${100_000 - HEAD_UNITS - TAIL_UNITS} characters omitted ...]\n${tail}`);

@@ -158,7 +158,7 @@ describe('a lost cache', () => {
 });
 
 describe('costs', () => {
-  test('say from which day on nothing was found', () => {
+  test('say since which day nothing was found', () => {
     const costs = sumCosts([], { by: 'day' });
     const colours = coloursFor({ isTerminal: false, env: {} });
     const since = new Date(2026, 10, 21).getTime();

@@ -34,7 +34,7 @@ describe('the calls that a list counts after a rewind', () => {
   test.each<[string, Entry]>([
     ['so many turns', rewind({ undone_turns: 1 })],
     ['the first entry that was taken back', rewind({ undone_from: 'b-asks' })],
-    ['the entry that it goes on from', rewind({ parent_id: 'a-ends' })],
+    ['the entry from which it continues', rewind({ parent_id: 'a-ends' })],
   ])('leave out those that were taken back: the recording names %s', (_name, back) => {
     const kept = countsOf([...turn('a'), ...turn('c')]);
     expect(kept).toMatchObject({ turns: 2, toolCalls: 2, uncounted: 0 });

@@ -58,7 +58,7 @@ describe('the new parts of a request', () => {
   } as unknown as Strip;
   const view = { request: { step: 6 }, previous: 4 } as unknown as RequestView;
 
-  test('came after the request before: messages, calls, loaded texts and later versions', () => {
+  test('came after the previous request: messages, calls, loaded texts and later versions', () => {
     const isNew = newParts(view, strip);
     const later = { number: 2, valid_time: '2026-01-01T00:00:01.000Z', tx_id: 1 };
     const parts = [

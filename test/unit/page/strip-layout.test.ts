@@ -151,7 +151,7 @@ describe('the layout of a strip', () => {
     expect(namedTurns(spans, 254, 1)).toEqual(new Set([3]));
   });
 
-  test('begins a turn at its prompt: the end of its first request, or the step after the turn before', () => {
+  test('begins a turn at its prompt: the end of its first request, or the step after the previous turn', () => {
     expect(turnStarts(calls)).toEqual([
       { turn: 1, step: 2 },
       { turn: 2, step: 7 },

@@ -90,7 +90,7 @@ describe('secrets in a text', () => {
             after: 'it stays',
           });
           expect(withoutSecrets(masked)).toBe(masked);
-          // Cut off at any place.
+          // The secret may be cut off at any place.
           const end = text.indexOf(body) + body.length;
           expect(withoutSecrets(text.slice(0, end))).not.toContain(body.slice(0, 4));
         },
@@ -138,7 +138,7 @@ describe('secrets in a text', () => {
       expect(withoutSecrets(text)).toContain('[redacted]');
   });
 
-  test('are not found in stand-ins of help texts and examples', () => {
+  test('are not found in placeholders of help texts and examples', () => {
     for (const text of [
       'sync --source-token ... --target-token ...',
       'usage: login [--token <TOKEN>] [--password=<your password>]',

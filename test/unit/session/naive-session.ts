@@ -85,7 +85,7 @@ export class NaiveSession {
     this.#finish(at);
   }
 
-  /** A person's change: it opens no turn but the first, and the window stays as it is. */
+  /** A person's change. It opens only the first turn, and leaves the window unchanged. */
   verbs(verbs: SetVerbs, at: number): void {
     if (this.turns.length === 0) this.#open(at, false, undefined);
     this.#verbs(verbs, []);

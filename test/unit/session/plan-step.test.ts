@@ -124,7 +124,7 @@ describe('messages as steps (decision B6)', () => {
 describe('the start of a turn (decision B7)', () => {
   const rules = (story: Story) => [story.state.turn, story.state.turnRule, story.state.turnRef];
 
-  test('is every user message, and from then on nothing else', () => {
+  test('is every user message; after the first one, nothing else starts a turn', () => {
     const story = new Story().user().call('c1').call('c2', { at: 1e9 }).call('c3', { at: 2e9, turnRef: 't9' });
     expect(rules(story)).toEqual([1, 'user-message', undefined]);
     expect(rules(story.user())).toEqual([2, 'user-message', undefined]);
@@ -178,7 +178,7 @@ describe('the window of auto-collapse (§4.3, decision D4)', () => {
       .verbs({ pin: ids('r1') });
     story.calls('r2', 'r3', 'r4', 'r5', 'r6', 'r7');
     expect(story.active).toBe('f r1 r3 r4 r5 r6 r7');
-    // A person's change leaves the window as it is. The agent's next step closes it.
+    // A person's change leaves the window unchanged. The agent's next step applies the window.
     expect(story.verbs({ unpin: ids('r1') }).active).toBe('f r1 r3 r4 r5 r6 r7');
     expect(story.call('r8').active).toBe('f r4 r5 r6 r7 r8');
   });

@@ -37,7 +37,7 @@ describe('documents according to the transaction log', () => {
     expect(writes.isUnchanged('other', undefined)).toBe(false);
   });
 
-  test('exist from their first write on if none was ended or removed', () => {
+  test('exist from their first write if none was ended or removed', () => {
     const writes = logged({ [step]: written([5, 10], [6, 12]) });
     expect(writes.isThere(step, at(5, 10))).toBe(true);
     expect(writes.isThere(step, at(5, 9))).toBe(false);

@@ -253,7 +253,7 @@ function argumentsOf({ messages }: World, id: string | undefined): Readonly<Reco
 
 /**
  * Reads the request from beginning to end and returns the text of an object: its shown text plus
- * its changes. A change refers to a text that the request has shown before.
+ * its changes. A change refers to a text that the request has already shown.
  */
 function readText(state: EpochState, world: World, id: ObjectId, from = 0): string | null | undefined {
   let text: string | null | undefined;

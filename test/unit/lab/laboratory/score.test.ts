@@ -44,7 +44,7 @@ const lateEdit = (): Promise<Timeline> =>
       .edits('e1', '/p/a.ts', `${LINE}\n`, LINE, 'const total = 0;'),
   );
 
-/** The requests of `raw` without the results from a call on. */
+/** The requests of `raw`, without the results that follow a call. */
 function without(timeline: Timeline, from: number): readonly PolicyRequest[] {
   return timeline.calls.map(({ index, items, visible }) => ({
     parts: items

@@ -47,7 +47,7 @@ describe('the timeline of a recording', () => {
     const results = new RecordingLines().user('').answers('c1', 'a b').answers('c2', '/p').says('done').lines.slice(1);
     const [timeline] = await timelinesOf(`${[...lines.lines, one, results[0], two, ...results.slice(1)].join('\n')}\n`);
     expect(timeline?.calls.map(({ outputs }) => kinds(outputs))).toEqual([['call', 'call'], ['text']]);
-    // A request has them in a row, and then the results.
+    // A request has the calls in a row, followed by the results.
     const request = timeline?.calls[1]?.items.slice(0, 5) ?? [];
     expect(kinds(request)).toEqual(['user', 'call', 'call', 'result', 'result']);
     expect(request.map(({ position }) => position)).toEqual([0, 1, 2, 3, 4]);

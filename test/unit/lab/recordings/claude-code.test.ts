@@ -314,7 +314,7 @@ describe('replaced results of Claude Code', () => {
     expect(entriesOf(found, 'message').map(({ text }) => text)).toEqual(['read it', '', 'done']);
   });
 
-  test('have the empty last line of a part, which has no line end of its own', async () => {
+  test('have the empty last line of a part, which has no line end', async () => {
     const file = { filePath: '/w/a.txt', content: 'a\n', numLines: 2, startLine: 4, totalLines: 50 };
     const part = { ...result, toolUseResult: { type: 'text', file } };
     const found = await importAll(bytesSource(linesOf(prompt, call, part, done)));

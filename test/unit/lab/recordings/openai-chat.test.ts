@@ -38,7 +38,7 @@ describe('OpenAI-style chats', () => {
     expect(entriesOf(run, 'call').find(({ tool }) => tool === 'search')?.args).toEqual({ input: 'discounted' });
   });
 
-  test('make each conversation of a container a session of its own', async () => {
+  test('make each conversation of a container a separate session', async () => {
     const run = await importAll('openai-chat/container.json');
     const sessions = entriesOf(run, 'session').map(({ native_id }) => native_id);
     expect(sessions).toHaveLength(3);

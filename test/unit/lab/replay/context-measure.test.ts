@@ -30,7 +30,7 @@ describe('counting growing texts', () => {
     expect(given() - before).toBeLessThan(2_000);
   });
 
-  test('reads again from the first change on', () => {
+  test('reads again from the first change', () => {
     const { of } = counter();
     of(lines(0, 1_000));
     expect(of(`${lines(0, 500)}\nmore words here\n${lines(500, 1_000)}`)).toBe(3_003);
