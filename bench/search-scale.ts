@@ -108,7 +108,7 @@ function queries(): readonly string[] {
     const word = words[Math.floor(random() * words.length)] ?? 'selector';
     const at = Math.floor(random() * Math.max(1, line.length - 20));
     const other = others[Math.floor(random() * others.length)] ?? 'Absent';
-    // The last one looks like a name, and hardly any text has it.
+    // The last word looks like a name, and hardly any text has it.
     const absent = `${word}${other.charAt(0).toUpperCase()}${other.slice(1)}`;
     const kinds = [word, line.slice(at, at + 8 + Math.floor(random() * 20)), `/${word}\\w*\\(/`, absent];
     const query = kinds[found.length % kinds.length] ?? word;

@@ -21,7 +21,7 @@ const { values, positionals } = parseArgs({
 });
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** Computes in every thread; ends with the process that started it, however that ends. */
+/** Computes in every thread. Ends when the process that started it ends, for any reason. */
 const BUSY = `
   const { Worker } = require('node:worker_threads');
   process.stdin.on('end', () => process.exit()).resume();

@@ -42,7 +42,9 @@ function stream(response: ServerResponse, events: readonly Json[]): void {
   response.end();
 }
 
-/** Starts a model whose calls are POST requests with this path; all others are not found. */
+/**
+ * Starts a model whose calls are POST requests with this path. All other requests are not found.
+ */
 export async function startCheckedModel(path: RegExp, answer: (call: CheckedCall) => void): Promise<CheckingUpstream> {
   const moves: ModelMove[] = [];
   const refusals: string[] = [];

@@ -23,7 +23,10 @@ export const claudeEnv = (home: string, address?: string): NodeJS.ProcessEnv => 
 const FILES = 12;
 const fileOf = (root: string, n: number): string => join(root, 'src', `f${n % FILES}.txt`);
 
-/** Writes the files of a project; the first has this number of lines, each other one more. */
+/**
+ * Writes the files of a project. The first has this number of lines, and each further file has one
+ * line more.
+ */
 export async function writeFiles(root: string, lines: number): Promise<void> {
   await mkdir(join(root, 'src'), { recursive: true });
   for (let n = 0; n < FILES; n += 1)

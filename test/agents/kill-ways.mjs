@@ -1,6 +1,6 @@
 /**
  * Kills gateway, watcher, node and upstream in mid-stream while a client works as Claude Code does.
- * Then checks that the client saw what it would have seen, and that the record lacks and doubles
+ * Then checks that the client saw the same as without kills, and that the record lacks and doubles
  * nothing.
  *
  * Usage: npm run build && node test/agents/kill-ways.mjs [KILLS] [SEED] [steer]
@@ -24,7 +24,7 @@ const MODEL = 'claude-opus-5-5';
 const nameOf = (body) =>
   `${createHash('sha256').update(body).digest('hex').slice(0, 20)}-${JSON.parse(body).messages.length}`;
 
-/** The answer depends on the request alone, so an upstream that starts anew gives the same one. */
+/** The answer depends on the request alone, so a restarted upstream gives the same answer. */
 function answerTo(named) {
   const [name, count] = named.split('-');
   const isEnd = Number(count) % (2 * CALLS_OF_TURN) === 2 * CALLS_OF_TURN - 1;
@@ -256,7 +256,7 @@ async function main(kills, seed, isSteered) {
           : [{ type: 'tool_result', tool_use_id: id, content: `output ${call}` }],
       );
     }
-    // A steered session is recorded from its requests, so the last messages need another one.
+    // A steered session is recorded from its requests, so its last messages need another request.
     if (isSteered && !(await post(bodyNow(), () => undefined)).isWhole) faults.push('the last request failed');
     const ended = performance.now();
 

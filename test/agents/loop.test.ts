@@ -132,7 +132,7 @@ describe.each(['pi', 'opencode'] as const)('%s with contexts of Palimpsest', (ha
   test('lets the command line show its session while it runs', () => {
     const [context = '', log = ''] = shown;
     for (const text of [context, log]) expect(text).toContain('working, please');
-    // The last result before that call is active, nothing that came later is there.
+    // The last result before that call is active, and nothing that came later is shown.
     expect(context).toContain('only in the shell 1, line 40 of 40');
     for (const text of [context, log]) expect(text).not.toContain('It is done.');
   });

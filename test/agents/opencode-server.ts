@@ -24,7 +24,7 @@ export interface OpencodeHome {
   readonly cwd: string;
   readonly dataDir: string;
   readonly model: LoopModel;
-  /** The built plugin; without it OpenCode runs as it is. */
+  /** The built plugin; OpenCode runs unchanged without it. */
   readonly plugin: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
 }

@@ -29,7 +29,7 @@ export interface PiHome {
   readonly cwd: string;
   readonly dataDir: string;
   readonly model: LoopModel;
-  /** The built extension; without it pi runs as it is. */
+  /** The built extension; pi runs unchanged without it. */
   readonly extension: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
 }

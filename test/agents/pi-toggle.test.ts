@@ -41,7 +41,7 @@ interface Run {
   readonly alone: readonly CapturedCall[];
 }
 
-/** Does the three requests; `between` says what happens before each. */
+/** Makes the three requests. `between` runs before each of them. */
 async function work(
   pi: PiProcess,
   model: LoopModel,

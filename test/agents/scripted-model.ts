@@ -12,7 +12,7 @@ export type Turn =
 /** A tool as the agent offers it to the model. */
 export interface OfferedTool {
   readonly name: string;
-  /** Codex groups the tools of an MCP server under a name of their own. */
+  /** Codex groups the tools of an MCP server under the server's name. */
   readonly group?: string;
   /** Whether it takes free text, the script's argument `input`. */
   readonly isFree?: boolean;
@@ -56,7 +56,7 @@ const textOf = (value: unknown): string => {
   return Array.isArray(value) ? value.map((part: Json) => String(part.text ?? '')).join('\n') : JSON.stringify(value);
 };
 
-/** Tools may come in groups, as Codex sends them. */
+/** Tools may come in groups, as from Codex. */
 function responsesTools(tools: readonly Json[], group?: string): readonly OfferedTool[] {
   return tools.flatMap((tool) => {
     const inner = list(tool.tools);

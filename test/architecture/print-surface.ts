@@ -11,7 +11,7 @@ import { documents, type SourceFile, sourceFiles } from './source-tree.js';
 interface DeclaredCommand {
   readonly name: string;
   readonly flags: readonly string[];
-  /** The files that it loads when it runs. */
+  /** The files that the command loads when it runs. */
   readonly loads: ReadonlySet<string>;
 }
 
@@ -25,7 +25,7 @@ const mark = (name: string): string => (readers.some((text) => text.includes(nam
 
 const beside = (path: string, file = ''): string => posix.join(posix.dirname(path), file).replace(/\.js$/, '.ts');
 
-/** Returns the files that a file runs: without its imports of types alone. */
+/** Returns the files that run with a file: its imports, except type-only ones. */
 const runs = ({ path, text }: SourceFile): readonly string[] =>
   [...text.matchAll(/^(?:import (?!type )[^;]*?from |export [^;]*?from |.*?import\()'(\.[^']+)'/gm)].map(([, file]) =>
     beside(path, file),

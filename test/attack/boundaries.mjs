@@ -1,5 +1,5 @@
 /**
- * Other suites that are attacks, by target: a path of `test/`. Each of their tests counts as one
+ * Other suites that are attacks, as paths of `test/`, by target. Each of their tests counts as one
  * attempt.
  */
 export const BOUNDARIES = {

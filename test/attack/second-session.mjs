@@ -15,7 +15,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 const [url, folder, pauseMs] = process.argv.slice(2);
 const authorization = `Bearer ${process.env.PALIMPSEST_TEST_TOKEN}`;
 const FILES = 20;
-/** Keeps the length of a session out of the measurement. */
+/** Prevents that the length of a session affects the measurement. */
 const READS_OF_A_SESSION = 400;
 const DELIVERY_LIMIT_MS = 120_000;
 /** Reads before the attack begins, to exclude the first session on a new server. */

@@ -14,7 +14,7 @@ afterAll(() => server.close());
 
 const QUIET_MS = 150;
 
-/** Heads with an ambiguous end of the body. LENGTH is that of the rest. */
+/** Heads with an ambiguous end of the body. LENGTH stands for the length of the rest. */
 const AMBIGUOUS: readonly (readonly string[])[] = [
   ['Content-Length: LENGTH', 'Transfer-Encoding: chunked'],
   ['Transfer-Encoding: chunked', 'Content-Length: LENGTH'],
@@ -68,8 +68,8 @@ const CHUNKS: readonly string[] = [
   'g\r\nHIDDEN',
 ];
 /**
- * The same, with one interpretation by the node's front. No proxy in front of its socket could read
- * them differently.
+ * The same heads, of which the node's front has one interpretation. No proxy in front of its socket
+ * could read them differently.
  */
 const LENIENT: readonly string[] = [
   '1\nZ\n0\n\nHIDDEN',

@@ -33,18 +33,22 @@ export interface AcknowledgedPrompt {
   readonly text: Sha256;
 }
 
-/** A context that was assembled, and the basis that it can be built from again. */
+/** An assembled context, and the basis from which it can be rebuilt. */
 export interface AcknowledgedContext {
   readonly kind: 'context';
   readonly session: SessionId;
   readonly step: number;
   readonly basis: { readonly validTime: string; readonly txId?: number };
   readonly text: Sha256;
-  /** The beginning of the hash of each of its first lines, to say where another one differs. */
+  /**
+   * The beginning of the hash of each of its first lines, to show where another context differs.
+   */
   readonly lines: readonly string[];
 }
 
-/** A handed-out context: its assembly record is kept like a step, and `verify` makes it again. */
+/**
+ * A handed-out context: its assembly record is kept like a step, and `verify` rebuilds the context.
+ */
 export interface AcknowledgedHandout {
   readonly kind: 'handed';
   readonly session: SessionId;
@@ -59,7 +63,7 @@ export const lineMarks = (text: string): readonly string[] =>
     .slice(0, 300)
     .map((line) => hashText(line).slice(0, 8));
 
-/** A session as a new process found it: every step after a given one. */
+/** A session as a new process found it: every step after a given step. */
 export interface FoundSession {
   readonly session: SessionId;
   readonly seq: number;
@@ -80,7 +84,7 @@ export interface Resumed {
   readonly notices: readonly string[];
 }
 
-/** Something that the workload was refused although nothing may be refused. */
+/** A refusal, although nothing may be refused to the workload. */
 export interface Refused {
   readonly kind: 'refused';
   readonly what: string;
@@ -96,7 +100,7 @@ export type Line =
   | Resumed
   | Refused;
 
-/** The lines of one process. A last line that is not whole was never said. */
+/** The lines of one process. An incomplete last line does not count as reported. */
 export function readLines(file: string): readonly Line[] {
   const text = readFileSync(file, { encoding: 'utf8', flag: 'a+' });
   return text

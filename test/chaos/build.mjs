@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { bundle } from '../../scripts/bundle.mjs';
 
 /**
- * Builds the chaos test's programs into `folder`, inside the project so that they find its files.
+ * Builds the chaos test's programs into `folder`, which is inside the project, so that they find
+ * its files.
  */
 export async function buildPrograms(folder, names) {
   await bundle({

@@ -50,24 +50,24 @@ export interface Place {
 /** The sessions and the acknowledged lines of a run. */
 export interface Run {
   readonly sessions: readonly SessionId[];
-  /** Those that the last process resumed before it ended in order. */
+  /** The sessions that the last process resumed before it ended in order. */
   readonly resumed: readonly SessionId[];
-  /** Sessions that others began in the same database. */
+  /** Sessions that other programs began in the same database. */
   readonly others?: readonly SessionId[];
   readonly said: readonly Line[];
-  /** How many contexts are built again, spread over the run. */
+  /** Number of contexts that are rebuilt, spread over the run. */
   readonly contexts?: number;
 }
 
-/** How much is asked of the node at once. */
+/** Number of concurrent requests to the node. */
 const AT_ONCE = 6;
-/** Contexts that are built again where a run does not say. */
+/** Default number of contexts that are rebuilt. */
 const CONTEXTS = 80;
 
 const e = sym('?e');
 const chat = sym('?chat');
 
-/** The tool calls that say they belong to a chat, whether a step names them or not. */
+/** The tool calls that name a chat as theirs, with or without a step that names them. */
 async function callsOfChat(xtdb: XtdbClient, session: SessionId): Promise<readonly string[]> {
   const rows = await (await xtdb.db()).query({ find: [e], in: [chat], where: [triple(e, 'chat_ref', chat)] }, [
     chatObjectId(session),
@@ -86,8 +86,8 @@ interface FileFindings {
 }
 
 /**
- * Checks that every version of a file restores, that none repeats the previous one, and that every
- * acknowledged reading is among them.
+ * Checks that every version of a file restores, and that no version repeats the previous one. Also
+ * checks that every acknowledged reading is among the versions.
  */
 async function checkFile(client: ContextClient, id: ObjectId, read: ReadonlySet<string>): Promise<FileFindings> {
   const history = await historyOf(await client.store.now(), id);

@@ -23,7 +23,7 @@ export interface SessionFindings {
   readonly problems: readonly string[];
   readonly steps: number;
   readonly calls: readonly ObjectId[];
-  /** Files of its index. */
+  /** The files of the session's index. */
   readonly files: readonly ObjectId[];
   readonly versions: number;
 }
@@ -40,7 +40,10 @@ function setProblems({ id, seq, sets }: SessionState): readonly string[] {
     : [];
 }
 
-/** Folds the steps and compares with the sets that the workload had after each of its calls. */
+/**
+ * Folds the steps, and compares the result with the sets that the workload had after each of its
+ * calls.
+ */
 function foldProblems(
   session: SessionId,
   steps: readonly Step[],
@@ -137,8 +140,8 @@ async function checkHeads(
 }
 
 /**
- * Checks one session: every acknowledged line is present, nothing is doubled or partial, and
- * everything restores.
+ * Checks one session: it has every acknowledged line, nothing is doubled or partial, and everything
+ * restores.
  */
 export async function checkSession(
   store: ObjectStore,

@@ -3,7 +3,7 @@ import { ContextClient } from '../../src/client/session/context-client.js';
 import { NodeUse } from '../../src/host/open-store.js';
 import type { WorkloadPlan } from './workload-plan.js';
 
-/** How long it waits before it looks for the journals of dead processes again, milliseconds. */
+/** Milliseconds between two searches for the journals of dead processes. */
 const PAUSE_MS = 20;
 
 /**
@@ -26,7 +26,7 @@ const client = await ContextClient.create({
 });
 process.stdout.write('open\n');
 for (;;) {
-  // While the node is away nothing can be delivered: then it tries again.
+  // Nothing can be delivered while the node is away, so it tries again.
   await client.delivered({ others: false }).catch(() => undefined);
   await delay(PAUSE_MS);
 }

@@ -6,7 +6,7 @@ import type { Random } from './random.js';
 /** The target of a kill. */
 export type Victim = 'service' | 'jvm' | 'supervisor';
 
-/** The ways to die together. */
+/** The groups of targets that die together. */
 export type KillKind = 'service' | 'jvm' | 'supervisor' | 'supervisor+jvm' | 'service+jvm' | 'all';
 
 const VICTIMS: Readonly<Record<KillKind, readonly Victim[]>> = {
@@ -28,8 +28,8 @@ const WEIGHTS: Readonly<Record<KillKind, number>> = {
 };
 
 /**
- * A supervisor waits longer after each crash in a row. From the third on it is killed, too, to keep
- * runs short.
+ * A supervisor waits longer after each consecutive crash. To keep runs short, it is killed too from
+ * the third crash.
  */
 const CRASHES_IN_A_ROW = 3;
 const CALMED: Readonly<Partial<Record<KillKind, KillKind>>> = { jvm: 'supervisor+jvm', 'service+jvm': 'all' };
@@ -50,7 +50,7 @@ async function kill(identity: ProcessIdentity | null | undefined): Promise<boole
   return true;
 }
 
-/** Chooses whom to kill next. */
+/** Chooses the next targets. */
 export function chooseKill(random: Random, crashesInARow: number): KillKind {
   const kind = random.weighted(WEIGHTS);
   return crashesInARow >= CRASHES_IN_A_ROW ? (CALMED[kind] ?? kind) : kind;

@@ -19,7 +19,7 @@ export interface Agent {
   readonly session: ContextSession;
   readonly root: string;
   readonly random: Random;
-  /** Says what was acknowledged; called after the answer is there. */
+  /** Reports what was acknowledged; called after the answer has arrived. */
   readonly say: (line: Line) => void;
 }
 
@@ -45,8 +45,8 @@ async function record({ session, random, say }: Agent, report: Report, overlappi
   const recorded = await session.recordCall({ ...report, answer });
   recorded.applied.catch(() => undefined);
   const place = overlapping ? {} : { seq: session.state.seq, sets: setsDigest(session) };
-  // Delays the report, as an answer takes time to its reader. A process that dies meanwhile has
-  // reported nothing.
+  // Delays the report, because an answer takes time to reach its reader. A process that dies
+  // meanwhile has reported nothing.
   if (random.chance(0.25)) await delay(random.between(0, 25));
   say({
     kind: 'call',
@@ -77,7 +77,10 @@ export async function readFileWhole(agent: Agent, name: string, overlapping = fa
   );
 }
 
-/** Changes a file on disk by overwriting it, or by a rename as editors do. Sometimes removes it. */
+/**
+ * Changes a file on disk: overwrites it, or renames a new file to its name, as editors do.
+ * Sometimes removes the file.
+ */
 export async function changeFile({ root, random }: Agent, name: string): Promise<void> {
   const path = join(root, name);
   await mkdir(dirname(path), { recursive: true });
@@ -139,7 +142,7 @@ async function run(agent: Agent): Promise<void> {
 
 const AWAY: ReadonlySet<XtdbErrorCode> = new Set(['unreachable', 'timeout', 'cut-off']);
 
-/** Only a read of data that is in the database alone may fail during an outage. */
+/** During an outage, only a read of data that nothing but the database has may fail. */
 function unlessAway(error: unknown): undefined {
   if (error instanceof XtdbError && AWAY.has(error.code)) return undefined;
   throw error;
@@ -217,5 +220,5 @@ const WEIGHTS: Readonly<Record<keyof typeof OPERATIONS, number>> = {
   outside: 4,
 };
 
-/** Does the next thing of an agent's script. */
+/** Performs the next action of an agent's script. */
 export const operate = (agent: Agent): Promise<void> => OPERATIONS[agent.random.weighted(WEIGHTS)](agent);

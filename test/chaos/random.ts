@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 to 1, 1 not included (mulberry32). */
+  /** A number from 0 up to, but not including, 1 (mulberry32). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -41,7 +41,7 @@ export class Random {
     return this.pick(entries)[0];
   }
 
-  /** Lines of text that never repeat themselves, about so many characters long. */
+  /** Lines of text without repetitions, about this number of characters long. */
   text(length: number): string {
     const words = [
       'const',

@@ -17,7 +17,7 @@ export interface ChaosOptions {
   readonly script: string;
   readonly seed: number;
   readonly kills: number;
-  /** After so many kills two new sessions begin. */
+  /** Number of kills after which two new sessions begin. */
   readonly killsPerPair?: number;
   readonly pauseMs?: number;
   /** Called with progress lines. */
@@ -27,12 +27,12 @@ export interface ChaosOptions {
 /** The result of a run. */
 export interface ChaosReport {
   readonly seed: number;
-  /** Everything that should not be; empty when all is well. */
+  /** Everything that is wrong; empty if nothing is. */
   readonly problems: readonly string[];
   readonly kills: Readonly<Partial<Record<KillKind, number>>>;
   readonly killedProcesses: number;
   readonly tears: Readonly<Partial<Record<Tear, number>>>;
-  /** Processes of the workload that got as far as opening both sessions. */
+  /** Number of processes of the workload that opened both sessions. */
   readonly resumes: number;
   readonly resumeMs: readonly number[];
   readonly acknowledged: Readonly<Record<Line['kind'], number>>;
@@ -47,7 +47,7 @@ function add<K extends string>(counts: Partial<Record<K, number>>, key: K): void
   counts[key] = (counts[key] ?? 0) + 1;
 }
 
-/** One run: starts, kills, tears, starts again, and checks. */
+/** One run: starts processes, kills them, damages the journal, starts again, and checks. */
 class Chaos {
   readonly #options: ChaosOptions;
   readonly #folder: string;
@@ -103,7 +103,10 @@ class Chaos {
     });
   }
 
-  /** Takes what a process said, and looks whether it found what those before it had said. */
+  /**
+   * Collects what a process reported, and checks whether it found what earlier processes had
+   * reported.
+   */
   async #end(service: Service, expected: 'killed' | 'finished'): Promise<void> {
     const { lines, code, stderr } = await service.end();
     for (const line of lines) {
@@ -125,10 +128,10 @@ class Chaos {
 
   async #moment(service: Service): Promise<void> {
     const random = this.#random;
-    // Now and then while it opens, adopts and resumes; else while it works.
+    // The kill sometimes comes while it opens, adopts and resumes, and otherwise while it works.
     if (random.chance(0.2)) return delay(random.between(0, 600));
     await service.opened(OPEN_LIMIT_MS);
-    // Now and then not before the node is back, so that not everything happens during an outage.
+    // Sometimes waits until the node is back, so that not everything happens during an outage.
     if (random.chance(0.5)) await this.#nodeIsBack();
     await delay(random.between(5, 500));
   }

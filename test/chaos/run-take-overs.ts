@@ -26,14 +26,14 @@ export interface TakeOverOptions {
   readonly onProgress?: (line: string) => void;
 }
 
-/** The ways in which a session changes hands, and in which its steps are held up. */
+/** The ways in which a session changes its owner, and in which its steps are delayed. */
 const DEEDS = { killed: 50, taken: 20, deliverer: 12, held: 12, jvm: 4 } as const;
 type Deed = keyof typeof DEEDS;
 
 /** The result of a run. */
 export interface TakeOverReport {
   readonly seed: number;
-  /** Everything that should not be; empty when all is well. */
+  /** Everything that is wrong; empty if nothing is. */
   readonly problems: readonly string[];
   readonly deeds: Readonly<Partial<Record<Deed, number>>>;
   readonly kills: number;
@@ -46,7 +46,8 @@ export interface TakeOverReport {
 
 const OPEN_LIMIT_MS = 240_000;
 /**
- * How long a deliverer is stopped: mostly briefly, sometimes longer than every client's time limit.
+ * The time for which a deliverer is stopped: mostly short, sometimes longer than every client's
+ * time limit.
  */
 const HELD_MS = { moment: 600, long: 12_000 };
 const BUNDLES = 3;
@@ -83,7 +84,10 @@ async function makeBundles(
   return bundles;
 }
 
-/** One run: writers take two sessions from one another, beside deliverers, imports and restores. */
+/**
+ * One run: writers take two sessions over from one another. Deliverers, imports and restores run
+ * beside them.
+ */
 class TakeOvers {
   readonly #options: TakeOverOptions;
   readonly #folder: string;
@@ -140,7 +144,7 @@ class TakeOvers {
     return this.#start(this.#options.scripts.workload, this.#sessions[place] ?? []);
   }
 
-  /** Kills a process, and takes what it said. */
+  /** Kills a process, and collects what it reported. */
   async #kill(service: Service): Promise<void> {
     if (service.kill()) this.#kills += 1;
     await this.#end(service);
@@ -176,7 +180,7 @@ class TakeOvers {
     while (this.#kills < kills && this.#problems.length === 0) {
       const place = random.between(0, 1);
       const running = writers[place] as Service;
-      // Now and then while it opens its sessions, else while it works.
+      // The event sometimes comes while it opens its sessions, and otherwise while it works.
       if (!random.chance(0.15)) await running.opened(OPEN_LIMIT_MS);
       await delay(random.between(5, 400));
       const deed = random.weighted(DEEDS);
@@ -184,7 +188,8 @@ class TakeOvers {
       const nth = random.between(0, 1);
       const deliverer = deliverers[nth] as Service;
       if (deed === 'killed') {
-        // The deliverers find the journal before the next writer asks for its sessions, or it does.
+        // Either the deliverers find the journal first, or the next writer does when it opens its
+        // sessions.
         await this.#kill(running);
         writers[place] = this.#writer(place);
       } else if (deed === 'taken') {

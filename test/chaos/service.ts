@@ -29,24 +29,24 @@ export class Service {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Waits until its sessions are open or it has ended, at most so long. */
+  /** Waits until its sessions are open or it has ended, up to a time limit. */
   async opened(limitMs: number): Promise<void> {
     const limit = new AbortController();
     await Promise.race([this.#open, delay(limitMs, undefined, { signal: limit.signal }).catch(() => undefined)]);
     limit.abort();
   }
 
-  /** False when it has ended already. */
+  /** False if it has already ended. */
   kill(): boolean {
     return this.isRunning && this.#child.kill('SIGKILL');
   }
 
-  /** Stops it where it stands, as a machine does that has no time for it, or lets it go on. */
+  /** Suspends it like a machine without time for it, or resumes it. */
   hold(isHeld: boolean): void {
     if (this.isRunning) this.#child.kill(isHeld ? 'SIGSTOP' : 'SIGCONT');
   }
 
-  /** Waits for its end and gives what it said. */
+  /** Waits for its end and returns what it reported. */
   async end(): Promise<{ readonly lines: readonly Line[]; readonly code: number | null; readonly stderr: string }> {
     await this.#ended;
     return { lines: readLines(this.plan.linesFile), code: this.#child.exitCode, stderr: this.#stderr };

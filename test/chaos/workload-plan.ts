@@ -12,24 +12,24 @@ export interface WorkloadPlan {
   readonly root: string;
   readonly filesystemId: FilesystemId;
   readonly sessions: readonly SessionId[];
-  /** Up to which step each session has been checked already. */
+  /** The last checked step of each session. */
   readonly since: Readonly<Record<string, number>>;
-  /** Where it says what it was answered. */
+  /** The file in which it reports the answers that it got. */
   readonly linesFile: string;
   readonly seed: number;
-  /**
-   * How long the nodes may take to return while a session is opened, in milliseconds; default:
-   * 90,000.
-   */
+  /** Maximum milliseconds for the nodes to return while a session is opened; default: 90,000. */
   readonly openLimitMs?: number;
-  /** Longest pause between two steps of a session, milliseconds. */
+  /** Maximum pause between two steps of a session, in milliseconds. */
   readonly pauseMs: number;
   /**
-   * Takes its sessions over from any process. Continues silently without those that another process
-   * takes.
+   * Takes its sessions over from any process. Continues silently without a session that another
+   * process takes.
    */
   readonly takeOver?: boolean;
-  /** Reads every file once, closes everything and ends, instead of working until it is killed. */
+  /**
+   * Whether it reads every file once, closes everything and ends, instead of working until it is
+   * killed.
+   */
   readonly finish: boolean;
 }
 

@@ -12,13 +12,13 @@ import { type Agent, operate, readFileWhole } from './operations.js';
 import { Random } from './random.js';
 import { FILE_NAMES, type WorkloadPlan } from './workload-plan.js';
 
-/** How long the node may take to come back while a session is opened. */
+/** Maximum time for the node to return while a session is opened. */
 const OPEN_LIMIT_MS = 90_000;
 
-/** Longer than any process of the workload is left alive. */
+/** Longer than any process of the workload lives. */
 const LINGER_MS = 600_000;
 
-// A failure is reported with everything that led to it.
+// A failure is reported with all its causes.
 Error.stackTraceLimit = 50;
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as WorkloadPlan;
@@ -67,7 +67,7 @@ async function work(agent: Agent): Promise<void> {
     }
   } catch (error) {
     if (plan.takeOver !== true || !isLoss(error)) throw error;
-    // The process lives on: it delivers what it acknowledged.
+    // The process stays alive, because it delivers what it acknowledged.
     await delay(LINGER_MS);
   }
 }

@@ -17,7 +17,7 @@ import { type PostgresServer, postgresServer, startOver } from './postgres-serve
 
 const run = promisify(execFile);
 
-/** Returns the folder of an installed PostgreSQL with its tools. The jar has the server alone. */
+/** Returns the folder of an installed PostgreSQL with its tools. The jar has only the server. */
 function installedPrograms(): string | undefined {
   for (const config of ['pg_config', '/usr/lib/postgresql/17/bin/pg_config', '/usr/lib/postgresql/15/bin/pg_config']) {
     try {
@@ -64,7 +64,7 @@ describe('a backup of log and documents in PostgreSQL', () => {
     ]);
   };
 
-  /** Runs a tool of PostgreSQL against a server. */
+  /** Runs a tool of PostgreSQL on a server. */
   const tool = async (program: string, args: readonly string[], port = postgres.port): Promise<string> => {
     const env = {
       ...process.env,
@@ -82,7 +82,7 @@ describe('a backup of log and documents in PostgreSQL', () => {
     written += 1;
   };
 
-  /** Writes on and on while some work runs. */
+  /** Writes without a pause while some work runs. */
   const whileWriting = async <T>(work: () => Promise<T>): Promise<T> => {
     isWriting = true;
     const writing = (async () => {
@@ -118,7 +118,7 @@ describe('a backup of log and documents in PostgreSQL', () => {
     }
   };
 
-  /** A session that goes on from where the backup ended, through a new node. */
+  /** Continues the session from the end of the backup, through a new node. */
   const goesOn = async (name: string): Promise<void> => {
     restored += 1;
     const other = await stdioAgent(join(folder, 'project'), ['--data', data(name), '--session', 'worked']);
@@ -146,7 +146,7 @@ describe('a backup of log and documents in PostgreSQL', () => {
     expect(await start('a', ['log', postgres.port])).toMatchObject({ code: 0 });
     agent = await stdioAgent(join(folder, 'project'), ['--data', data('a'), '--session', 'worked']);
     for (let i = 0; i < 5; i++) await write(`text ${written}`);
-    // A question waits for what is acknowledged to be in the database.
+    // A query waits until the database has what was acknowledged.
     expect(await runCli(['verify', 'worked', '--data', data('a')])).toMatchObject({ code: 0 });
   });
 
@@ -174,7 +174,7 @@ describe('a backup of log and documents in PostgreSQL', () => {
       expect(there).not.toContain('last');
 
       // The index of the old log has transactions that the restored log lacks. It is refused even
-      // after others take their place.
+      // after other transactions take their place.
       const stale = async (name: string): Promise<void> => {
         await stopNode(data('a'));
         await cp(join(data('a'), 'index'), join(data(name), 'index'), { recursive: true });

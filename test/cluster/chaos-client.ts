@@ -6,14 +6,16 @@ import { missingSteps } from '../chaos/check-resume.js';
 import { Service } from '../chaos/service.js';
 import { type CuttableRelay, cuttableRelay } from './cuttable-relay.js';
 
-/** Where a client's things lie, and what it runs. */
+/** The folder of a client's files, and the program that it runs. */
 interface ChaosClientPlace {
   readonly folder: string;
   readonly script: string;
   readonly seed: number;
 }
 
-/** A request to a node that was stopped on its way, at one of its ends. */
+/**
+ * A request to a node that is held: before the node gets it, or before the client gets the answer.
+ */
 export interface Caught {
   readonly client: ChaosClient;
   /** The index of its node. */
@@ -62,7 +64,7 @@ export class ChaosClient {
     };
   }
 
-  /** Makes the ways to the nodes; the client begins with the node that is named first. */
+  /** Makes the connections to the nodes. The client begins with the node that is named first. */
   async reach(sockets: readonly string[]): Promise<void> {
     this.#relays = await Promise.all(sockets.map((socket) => cuttableRelay(socket)));
   }

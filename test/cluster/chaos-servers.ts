@@ -6,13 +6,13 @@ import { type KafkaBroker, kafkaBroker } from './kafka-broker.js';
 import { type PostgresServer, postgresServer } from './postgres-server.js';
 import { sharedLogOn } from './shared-node.js';
 
-/** A server that can die. */
+/** A server that can be killed. */
 type Mortal = Pick<PostgresServer, 'kill' | 'start' | 'remove'>;
 
 /** The servers of a layout, each behind a relay, so that they can be killed and cut off. */
 export class ChaosServers {
   readonly log: SharedLog;
-  /** Resolves once those that were killed listen again; never rejects. */
+  /** Resolves once the killed servers listen again; never rejects. */
   back: Promise<void> = Promise.resolve();
   readonly #servers: Readonly<Record<string, Mortal>>;
   readonly #relays: readonly CuttableRelay[];
@@ -46,7 +46,7 @@ export class ChaosServers {
     return Object.keys(this.#servers);
   }
 
-  /** Whether nodes cannot reach them. */
+  /** Whether the servers are cut off from the nodes. */
   get isCut(): boolean {
     return this.#relays.some((relay) => relay.isCut);
   }

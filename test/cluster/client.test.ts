@@ -76,7 +76,7 @@ describe('a client of several nodes over one log', () => {
           const db = await reader.db();
           expect(db.basis.txId).toBeGreaterThanOrEqual(newest);
           newest = db.basis.txId ?? newest;
-          // A basis of one node, asked of the other.
+          // A basis of one node, requested from the other.
           expect(await db.entity('monotonic')).toBeDefined();
           expect((await reader.latestCompletedTx())?.txId).toBeGreaterThanOrEqual(newest);
         }
@@ -125,7 +125,7 @@ describe('a client of several nodes over one log', () => {
     const list = new NodeList(() => parseNodeUrls(`unix:${gone},unix:${a},unix:${b}`));
     expect(await list.choose()).toMatchObject({ socketPath: b });
     await startNode('a');
-    // The one in use stays in use.
+    // The node in use stays in use.
     expect(await list.choose()).toMatchObject({ socketPath: b });
     expect(await new NodeList(() => addresses).choose()).toMatchObject({ socketPath: a });
   });

@@ -41,21 +41,21 @@ const REQUESTS: Readonly<Record<Exclude<Moment, 'whenever'>, readonly [first: Re
   'in mid-await': [/^GET \/_xtdb\/\S*await-tx-id=/, 'answer'],
 };
 /**
- * Maximum wait for a request, in milliseconds. Then the fault is applied without one. A client that
- * is down sends no requests.
+ * Maximum wait for a request, in milliseconds. Afterwards the fault is applied without a request. A
+ * client that is down sends no requests.
  */
 const AIM_MS = 10_000;
 const BACK_MS = 180_000;
 
-/** How a run is made. */
+/** Settings of a run. */
 export interface ChaosPlan {
   readonly layout: SharedLog['profile'];
-  /** A folder of its own. */
+  /** A separate folder. */
   readonly folder: string;
   /** The built workload. */
   readonly script: string;
   readonly seed: number;
-  /** How long the network stays cut, milliseconds. */
+  /** The time for which the network stays cut, in milliseconds. */
   readonly cutMs: number;
 }
 
@@ -142,11 +142,12 @@ export class ClusterChaos {
   }
 
   /**
-   * Waits for a request at the chosen moment. Undefined without one, or if the moment is any time.
+   * Waits for a request at the chosen moment. Undefined if no request comes, or if the moment is
+   * any time.
    */
   async #aim(moment: Moment): Promise<Caught | undefined> {
     if (moment === 'whenever') return undefined;
-    // None of them asks anything before one is open.
+    // No client sends a request before a session is open.
     await Promise.race(this.#clients.map((client) => client.opened()));
     const [first, what] = REQUESTS[moment];
     const over = new AbortController();
@@ -158,7 +159,7 @@ export class ClusterChaos {
     });
     clearTimeout(limit);
     over.abort();
-    // Releases all but one of the requests that were caught together.
+    // Releases all but one of the requests that are held together.
     for (const other of await Promise.all(holds)) if (other !== undefined && other !== caught) other.release();
     return caught;
   }
@@ -167,7 +168,7 @@ export class ClusterChaos {
     const random = this.#random;
     const client = aimed?.client ?? random.pick(this.#clients);
     const at = aimed?.node ?? random.between(0, NODES.length - 1);
-    // A client's list is the other's, turned round.
+    // Each client's list is the reverse of the other's.
     const name = NODES[client === this.#clients[0] || aimed === undefined ? at : NODES.length - 1 - at] ?? 'a';
     if (fault === 'client') {
       client.kill();
@@ -197,14 +198,14 @@ export class ClusterChaos {
   }
 
   /**
-   * Applies one fault after the other. Some wait until everything has recovered from the fault
-   * before. Others come during its outage or during a cut.
+   * Applies the faults one after the other. Some wait until everything has recovered from the
+   * previous fault. Others come during its outage or during a cut.
    */
   async run(kills: number, onProgress: (line: string) => void): Promise<void> {
     const random = this.#random;
     for (let i = 0; i < kills && this.#problems.length === 0; i++) {
       const drawn = random.weighted(FAULTS);
-      // The network is cut once at a time, and for its whole length.
+      // Only one cut of the network exists at a time, and each lasts its whole length.
       const fault = CUTS.includes(drawn) && this.#isCut ? 'client' : drawn;
       const moment = this.#servers.isCut ? 'whenever' : random.weighted(MOMENTS);
       const aimed = await this.#aim(moment);
@@ -242,8 +243,8 @@ export class ClusterChaos {
   }
 
   /**
-   * Checks every acknowledgement of each client at the node that the client did not begin with.
-   * Also verifies every context.
+   * Checks every acknowledgement of each client at the other node than the client's first. Also
+   * verifies every context.
    */
   async check(): Promise<ChaosReport> {
     await this.#nodesAreEven();

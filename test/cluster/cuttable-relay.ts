@@ -1,17 +1,17 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type NetConnectOpts, type Socket } from 'node:net';
 
-/** Something that was on its way through a relay and is kept there. */
+/** A message that a relay holds. */
 export interface Held {
-  /** Resolves when it was caught, to what lets it go on. */
+  /** Resolves once the message is held. The result is a function that releases it. */
   readonly caught: Promise<() => void>;
-  /** Waits no longer for it; nothing happens when it was caught. */
+  /** Stops waiting for the message; does nothing if it is held already. */
   cancel(): void;
 }
 
 /**
- * A connection to a server that can be cut, like a network whose cable was pulled. While it is cut,
- * nothing passes and neither end notices. Pending data passes once it is mended.
+ * A connection to a server that can be cut, like a network whose cable is unplugged. While it is
+ * cut, nothing passes and neither end notices. Pending data passes once the connection is restored.
  */
 export interface CuttableRelay {
   readonly port: number;

@@ -82,7 +82,7 @@ describe('the services of the compose file', () => {
   const runs: FrontRun[] = [];
   let proxy: ChildProcess | undefined;
 
-  /** A word of the files with its places and ports on this machine in their stead. */
+  /** Replaces the paths and ports in a word of the files by those of this machine. */
   const here = (word: string, node: 'node-a' | 'node-b'): string =>
     word
       .replace('/front/postgres.edn', CONFIGS.postgres)

@@ -10,7 +10,7 @@ export default {
   testMatch: ['<rootDir>/test/cluster/**/*.test.ts'],
   globalSetup: '<rootDir>/test/cluster/start-servers.mjs',
   globalTeardown: '<rootDir>/test/cluster/stop-servers.mjs',
-  // Each suite has a server, several nodes and a compiler's worth of classes.
+  // Each suite starts a server and several nodes, which compile many classes.
   maxWorkers: 1,
   reporters: base.reporters,
   testTimeout: 600_000,

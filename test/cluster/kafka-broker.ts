@@ -11,15 +11,15 @@ import { serverJars, untilListening } from './postgres-server.js';
 
 const run = promisify(execFile);
 
-/** A broker of Kafka of its own, of one test run: it is its own controller. */
+/** A Kafka broker for one test run. It is its own controller. */
 export interface KafkaBroker {
   /** Accepts clients without a login. */
   readonly port: number;
-  /** Takes the user `node` with the password `right`, by SASL/PLAIN. */
+  /** Accepts the user `node` with the password `right`, by SASL/PLAIN. */
   readonly saslPort: number;
-  /** Where its files are; the records of its topics lie in `log`. */
+  /** The folder of its files; the records of its topics are in `log`. */
   readonly dir: string;
-  /** Makes a topic with settings of its own, `key=value`. */
+  /** Makes a topic with its own settings, `key=value`. */
   makeTopic(
     topic: string,
     options: { readonly partitions: number; readonly settings?: readonly string[] },

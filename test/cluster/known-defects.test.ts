@@ -20,7 +20,7 @@ import { sharedLogOn, startSharedNode } from './shared-node.js';
 /** Known defects of XTDB 1.x over shared stores, provoked on purpose. */
 let folder: string;
 let postgres: PostgresServer;
-/** Node b's own way to the database. */
+/** Node b's separate connection to the database. */
 let relay: CuttableRelay;
 let socketA: string;
 let socketB: string;
@@ -50,8 +50,8 @@ afterEach(async () => {
 });
 
 /**
- * Returns why a node's indexer stopped, as `node status` shows it: for the running JVM, or for the
- * one that was ended because of it.
+ * Returns the reason why a node's indexer stopped, as `node status` shows it. The JVM with this
+ * indexer may still run, or was ended because of it.
  */
 async function reasonOf(name: string): Promise<string | undefined> {
   const status = await nodeStatus(data(name));
@@ -82,13 +82,13 @@ test('missing documents stop the indexer of one node with a reason; clients use 
     );
     process.stderr.write(`a stopped indexer was named after ${Math.round(performance.now() - from)} ms\n`);
     expect(reason).toBe('documents-missing: the document store lacks 1 that the log names');
-    // The client of b goes on, through a.
+    // The client of b continues, through a.
     for (const content of ['after one\n', 'after two\n']) await works(content);
     expect(await runCli(['doctor', '--data', data('b')])).toMatchObject({
       code: 1,
       stdout: expect.stringContaining('documents-missing'),
     });
-    // Started again and again it stops there each time, and says so for as long as it runs.
+    // After each restart the indexer stops there again, and the node reports that while it runs.
     const probed = await until(
       () => probeHealth(parseNodeUrl(`unix:${socketB}`)),
       ({ health }) => health === 'failed',
@@ -158,7 +158,7 @@ test('reports an unavailable document as an error, never as absent', async () =>
   const before = new XtdbClient({ kind: 'unix', socketPath: socketB });
   await before.awaitOutcome(receipt.txId);
   await before.close();
-  // Started again it has its index, and no document at hand.
+  // After the restart it has its index, and no document in memory.
   await stopNode(data('b'));
   socketB = await startSharedNode(data('b'), log('b'));
   const reader = new XtdbClient({ kind: 'unix', socketPath: socketB }, { requestTimeoutMs: 45_000 });
@@ -170,7 +170,8 @@ test('reports an unavailable document as an error, never as absent', async () =>
       db.entity('fetched-3'),
       db.query({ find: [pull(e)], in: [id], where: [triple(e, 'xt/id', id)] }, ['fetched-4']),
     ]);
-    // As a node that is away: what a client has at hand it goes on from.
+    // The errors are those of an unreachable node: a client then continues with the data that it
+    // has.
     const away = { status: 'rejected', reason: { code: expect.stringMatching(/^(?:unreachable|timeout)$/) } };
     expect([entity, found]).toMatchObject([away, away]);
     await postgres.start();

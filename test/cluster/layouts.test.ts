@@ -33,7 +33,7 @@ async function everything(dir: string): Promise<string> {
   return (await Promise.all(files.map((file) => readFile(file, 'latin1')))).join('\n');
 }
 
-/** The command line of every process that can be looked at. */
+/** The command line of every process that this user can see. */
 async function commandLines(): Promise<string> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const lines = await Promise.all(pids.map((pid) => readFile(join('/proc', pid, 'cmdline'), 'utf8').catch(() => '')));
@@ -55,7 +55,7 @@ function behaves(profile: 'postgres' | 'kafka', flags: () => readonly string[]):
       await xtdb.close();
     }
   };
-  /** Waits until a node has what another one had. */
+  /** Waits until a node has the data of another node. */
   const reaches = async (name: string, txId: number): Promise<void> => {
     const xtdb = new XtdbClient((await ensureNode({ dataDir: data(name) })).address);
     try {
@@ -86,7 +86,7 @@ function behaves(profile: 'postgres' | 'kafka', flags: () => readonly string[]):
   test('verifies a session through the other node than its writer’s, and continues it there', async () => {
     const root = join(folder, `${profile}-project`);
     await mkdir(root);
-    // Three chunks of a text, the last of other characters than ASCII.
+    // Three chunks of a text; the last one has characters beyond ASCII.
     const large = `${'a line of text\n'.repeat(80_000)}${'é…𝄞\n'.repeat(20_000)}`;
     await writeFile(join(root, 'large.txt'), large);
     await writeFile(join(root, 'small.txt'), 'small text\n');
@@ -135,7 +135,7 @@ function behaves(profile: 'postgres' | 'kafka', flags: () => readonly string[]):
         /The log is empty, and the index in this data folder was made from one that is not/,
       ),
     });
-    // Else the next start would take the folder for one with a database of its own.
+    // Without this file, the next start would take the folder for one with its own database.
     expect(await readFile(join(data(b), 'shared-log.json'), 'utf8')).toContain(`"profile": "${profile}"`);
     expect(
       await start(b, ['--profile', profile, ...flags(), '--password-file', join(folder, 'password')]),
@@ -161,7 +161,7 @@ function behaves(profile: 'postgres' | 'kafka', flags: () => readonly string[]):
     expect(said.join('\n').includes(`owner@127.0.0.1:${postgres.port}/`)).toBe(true);
   });
 
-  test('reads on without the database, reports that, and accepts writes again by itself', async () => {
+  test('still reads without the database, reports the outage, and accepts writes again by itself', async () => {
     await postgres.kill();
     const log = async () => {
       const status = await nodeStatus(data(a));

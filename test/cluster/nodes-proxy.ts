@@ -5,16 +5,16 @@ import type { AddressInfo } from 'node:net';
 /** A proxy over several nodes that sends each request to the chosen one. */
 export interface NodesProxy {
   readonly url: string;
-  /** How many requests each node got. */
+  /** The number of requests that each node got. */
   readonly counts: readonly number[];
   close(): void;
 }
 
-/** How a proxy chooses. */
+/** How a proxy chooses a node. */
 interface ProxyOptions {
   /** Returns the index of the node for the next request. */
   readonly choose: () => number;
-  /** A socket where it listens beside its port of the loopback address. */
+  /** A socket on which it also listens, beside a port of the loopback address. */
   readonly socketPath?: string;
 }
 
@@ -54,10 +54,10 @@ export async function nodesProxy(
   };
 }
 
-/** Takes any of so many nodes, each time anew. */
+/** Returns a function that chooses a random node of `count`. */
 export const anyOf = (count: number) => (): number => Math.floor(Math.random() * count);
 
-/** Takes one of so many nodes after the other. */
+/** Returns a function that chooses the `count` nodes in turn. */
 export function inTurn(count: number): () => number {
   let turn = 0;
   return () => {

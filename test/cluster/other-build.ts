@@ -10,14 +10,14 @@ const run = promisify(execFile);
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const PARTS = ['src', 'scripts', 'xtdb', 'package.json', 'tsconfig.json'];
 
-/** The program as another version has it, built in a folder of its own. */
+/** The program of another version, built in a separate folder. */
 export interface OtherBuild {
   /** Its command line program. */
   readonly program: string;
   remove(): Promise<void>;
 }
 
-/** Whether this clone has a commit: one without history has not. */
+/** Whether this clone has a commit. A clone without history may lack it. */
 export function hasCommit(commit: string): Promise<boolean> {
   return run('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: root }).then(
     () => true,
@@ -44,7 +44,7 @@ export function buildOfCommit(commit: string): Promise<OtherBuild> {
   return built((dir) => run('sh', ['-c', 'git archive "$1" | tar x -C "$2"', 'sh', commit, dir], { cwd: root }));
 }
 
-/** This program, but for the number of the format that it reads and writes. */
+/** This program with another number of the format that it reads and writes. */
 export function buildOfFormat(format: number): Promise<OtherBuild> {
   return built(async (dir) => {
     await Promise.all(PARTS.map((part) => cp(join(root, part), join(dir, part), { recursive: true })));

@@ -30,7 +30,7 @@ const listens = (port: number): Promise<boolean> =>
     socket.on('error', () => resolve(false));
   });
 
-/** Waits until something accepts connections on a port, or the process that should has ended. */
+/** Waits until a port accepts connections. Throws if the process that should listen there ends. */
 export async function untilListening(port: number, process: ChildProcess): Promise<void> {
   await until(
     async () => process.exitCode ?? process.signalCode ?? (await listens(port)),
@@ -40,7 +40,7 @@ export async function untilListening(port: number, process: ChildProcess): Promi
     throw new Error(`the server of port ${port} ended before it listened`);
 }
 
-/** The jars of the servers that the tests start; `old` has a PostgreSQL alone, which is too old. */
+/** The jars of the servers that the tests start; `old` has only a PostgreSQL, which is too old. */
 export function serverJars(age: 'new' | 'old' = 'new'): readonly string[] {
   const jars = age === 'old' ? process.env.PALIMPSEST_TEST_OLD_JARS : process.env.PALIMPSEST_TEST_JARS;
   if (jars === undefined) throw new Error('PALIMPSEST_TEST_JARS is not set: run through npm run test:cluster');
@@ -80,12 +80,12 @@ export async function startOver(
   };
 }
 
-/** A PostgreSQL of its own, of one test run. */
+/** A PostgreSQL for one test run. */
 export interface PostgresServer {
   readonly port: number;
   readonly user: string;
   readonly password: string;
-  /** Where its files are, which its own user may write. */
+  /** The folder of its files, which only its user may write. */
   readonly dir: string;
   start(): Promise<void>;
   /**
@@ -93,13 +93,13 @@ export interface PostgresServer {
    * again, so no other client may use it.
    */
   execute(database: string, statements: string): Promise<void>;
-  /** Ends it as a power cut of its machine would. */
+  /** Ends it like a power cut of its machine. */
   kill(): Promise<void>;
   /** Stops it and removes its files. */
   remove(): Promise<void>;
 }
 
-/** How a server is made. */
+/** Settings of a new server. */
 interface PostgresOptions {
   readonly age?: 'new' | 'old';
   readonly user?: string;

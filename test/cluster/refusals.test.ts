@@ -14,7 +14,7 @@ import { type PostgresServer, postgresServer } from './postgres-server.js';
 
 /**
  * The messages of nodes that cannot use a log, on real servers: a code and a reason, never a
- * secret. The node begins nothing.
+ * secret. The node then writes nothing.
  */
 let folder: string;
 let postgres: PostgresServer;
@@ -88,8 +88,8 @@ async function refused(log: {
 }
 
 /**
- * A relay to a server that goes away for good. `isOver` gets the number of connections and the data
- * sent so far.
+ * A relay to a server that disappears for good. `isOver` gets the number of connections and the
+ * data sent so far.
  */
 async function dyingServer(port: number, isOver: (connections: number, sent: string) => boolean) {
   let connections = 0;
@@ -265,7 +265,7 @@ describe('a record of Kafka', () => {
 });
 
 describe('a log lost while a node runs', () => {
-  test('is noticed and named; the node answers on from its index and begins no new log', async () => {
+  test('is noticed and named; the node still answers from its index and begins no new log', async () => {
     const log = { database: database({ name: 'two' }), kafka: broker({ topic: 'lost', create: true }) };
     const flags = await flagsOf(log);
     front = await startFront(flags);

@@ -7,7 +7,7 @@ import { anyOf, nodesProxy } from './nodes-proxy.js';
 import { postgresServer } from './postgres-server.js';
 import { sharedLogOn, startSharedNode } from './shared-node.js';
 
-/** Two nodes over one log, behind a proxy that takes any of them at each request. */
+/** Two nodes over one log, behind a proxy that chooses one of them for each request. */
 export interface SeveralNodes {
   /** The proxy's address, for clients that know of several nodes. */
   readonly socketPath: string;

@@ -7,7 +7,7 @@ import type { PostgresServer } from './postgres-server.js';
 export interface LogPlace {
   readonly postgres: Pick<PostgresServer, 'port' | 'user'>;
   readonly passwordFile: string;
-  /** Where a log in Kafka is; in PostgreSQL where absent. */
+  /** The place of a log in Kafka. Without it, the log is in PostgreSQL. */
   readonly kafka?: Pick<KafkaBroker, 'port'> | undefined;
 }
 

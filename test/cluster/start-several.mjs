@@ -30,7 +30,7 @@ export default async function startSeveral() {
   process.env.XTDB_URL = several.url;
 }
 
-/** Ends them, and says how many requests each node has answered. */
+/** Ends the nodes, and prints how many requests each has answered. */
 export async function stopSeveral() {
   if (several !== undefined) process.stderr.write(`requests that each node answered: ${several.counts.join(', ')}\n`);
   await several?.close();

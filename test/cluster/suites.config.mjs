@@ -2,7 +2,7 @@ import base from '../../jest.config.mjs';
 
 const [live] = base.projects.filter(({ displayName }) => displayName === 'live');
 
-/** Suites that alone are too much for `npm test`: here with their first figure of effort. */
+/** Suites that are too long for `npm test`. They run here with their first figure of effort. */
 const LONG = [
   'client/interleavings',
   'client/ahead',

@@ -10,7 +10,7 @@ import { buildOfCommit, buildOfFormat, hasCommit, type OtherBuild } from './othe
 import { type PostgresServer, postgresServer } from './postgres-server.js';
 
 /**
- * The first version with a client of several nodes over one log. It has the present format, but no
+ * The first version whose client uses several nodes over one log. It has the current format, but no
  * checkpoints and fewer checks.
  */
 const FORMER = '8f860e3';
@@ -19,7 +19,7 @@ const hasFormer = await hasCommit(FORMER);
 let folder: string;
 let postgres: PostgresServer;
 const data = (name: string): string => join(folder, name);
-/** The program that a node was last started with, which also stops it. */
+/** The program that last started a node, which also stops it. */
 const nodes = new Map<string, string>();
 
 function start(name: string, program: string, database = 'log'): Promise<CliResult> {
@@ -89,7 +89,7 @@ class Worker {
 (hasFormer ? describe : describe.skip)('nodes and clients of two versions over one log', () => {
   let former: OtherBuild;
   const said = new Map<string, number>();
-  /** Of the agents of one version each begins with another node. */
+  /** The agents of one version begin with different nodes. */
   const urlsOf = (session: string): Promise<readonly string[]> =>
     Promise.all((session.endsWith('0') ? ['a', 'b'] : ['b', 'a']).map(urlOf));
 
@@ -100,7 +100,7 @@ class Worker {
   });
 
   afterAll(async () => {
-    // They are stopped by their own program, which is about to go.
+    // The nodes are stopped by their own program, which is removed next.
     for (const name of ['a', 'b']) await runCli(['node', 'stop', '--data', data(name)], {}, nodes.get(name));
     for (const name of ['a', 'b']) nodes.delete(name);
     await former?.remove();
@@ -123,8 +123,8 @@ class Worker {
 
   const verified = async (): Promise<void> => {
     for (const [session, calls] of said) {
-      // An agent that ended in mid-delivery left steps in its journal. The next query of its nodes
-      // delivers them first.
+      // An agent that ended during a delivery left steps in its journal. The next query of its
+      // nodes delivers them first.
       const asked = await runCli(['sessions', '--data', data(`client-${session}`)], {
         XTDB_URL: (await urlsOf(session)).join(','),
       });
@@ -170,7 +170,7 @@ class Worker {
     let isExchanged = false;
     const workers = ['former-rolling-0', 'new-rolling-0', 'former-rolling-1', 'new-rolling-1'];
     const rounds = new Map<string, number>();
-    /** Exchanges a node, and gives how many rounds each worker has ended meanwhile. */
+    /** Exchanges a node. Returns how many rounds each worker has completed meanwhile. */
     const exchange = async (name: string): Promise<readonly number[]> => {
       const before = new Map(rounds);
       expect(await runCli(['node', 'stop', '--data', data(name)], {}, former.program)).toMatchObject({ code: 0 });
@@ -272,7 +272,7 @@ describe('nodes and clients of another format', () => {
       await agent.close();
     }
     expect((await asked(newer.program, ['--data', data('newer'), '--json'])).stdout).toBe(before);
-    // And each goes on with its own.
+    // Each version continues with its own session.
     expect(await asked(cliPath, ['--data', data('own')])).toMatchObject({ code: 0 });
     expect(await asked(newer.program, ['--data', data('newer')])).toMatchObject({ code: 0 });
   });

@@ -53,7 +53,7 @@ function resourceContents(uri: string) {
   return { uri, mimeType: 'text/plain', text: 'This is the content of the static text resource.' };
 }
 
-/** Adds what the product has no use for, so that the whole suite can be run against its adapter. */
+/** Adds features that the product does not use, so that the whole suite can run on its adapter. */
 function addFixtures(server: Server): void {
   server.setRequestHandler(ListResourcesRequestSchema, () => ({
     resources: ['static-text', 'static-binary', 'watched-resource'].map((name) => ({

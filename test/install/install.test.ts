@@ -26,7 +26,7 @@ async function nodeCpuMs(): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-/** Returns the state of a process: Z is an ended one that its parent has not looked at. */
+/** Returns the state of a process. Z means that it ended and its parent has not noticed yet. */
 const stateOf = (pid: number): Promise<string> =>
   readFile(`/proc/${pid}/stat`, 'utf8').then(
     (text) => text.split(') ')[1]?.[0] ?? '',

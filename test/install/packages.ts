@@ -29,7 +29,7 @@ export interface Unpacked {
   json(path: string): Promise<Record<string, unknown>>;
 }
 
-/** Unpacks a tarball into a temporary folder of its own. */
+/** Unpacks a tarball into a separate temporary folder. */
 export async function unpacked(path: string): Promise<Unpacked> {
   const top = await mkdtemp(join(tmpdir(), 'palimpsest-unpacked-'));
   await promisify(execFile)('tar', ['-xzf', path, '-C', top]);

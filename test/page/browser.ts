@@ -9,13 +9,13 @@ import type { BrowserContext, Page } from 'playwright-core';
 export interface WatchedPage {
   readonly page: Page;
   readonly troubles: readonly string[];
-  /** Waits until nothing is being read any more. */
+  /** Waits until no request is pending. */
   settled(): Promise<void>;
   /** Serious and critical findings of axe. */
   barriers(): Promise<readonly string[]>;
 }
 
-/** Opens a page that is watched from its first request on. */
+/** Opens a page that is watched from its first request. */
 export async function watchedPage(context: BrowserContext, origin: string): Promise<WatchedPage> {
   const page = await context.newPage();
   const troubles: string[] = [];
@@ -49,7 +49,7 @@ export async function watchedPage(context: BrowserContext, origin: string): Prom
         () =>
           !document.body.innerText.includes('Reading…') &&
           document.querySelector('h1') !== null &&
-          // Figures that are still being counted.
+          // Figures that are not counted yet.
           ![...document.querySelectorAll('td')].some(({ innerText }) => innerText === '…'),
       );
     },
@@ -82,7 +82,7 @@ export function expectQuiet({ troubles }: Pick<WatchedPage, 'troubles'>): void {
   expect(troubles).toEqual([]);
 }
 
-/** Expects that the hostile texts of a recorded session stand on a page as text. */
+/** Expects that a page shows the hostile texts of a recorded session as text. */
 export async function expectHostileTextsShown({ page }: Pick<WatchedPage, 'page'>): Promise<void> {
   const told = await page.locator('main').innerText();
   expect(told).toContain('<script>alert("ran")</script>');

@@ -173,7 +173,7 @@ describe('the review page', () => {
       page.getByRole('button', { name: 'Download' }).first().click(),
     ]);
     expect((await readFile(await saved.path(), 'utf8')) === text).toBe(true);
-    // A selection over wrapped rows has the line's own breaks only.
+    // A selection over wrapped rows has only the line breaks of the text.
     const copied = await page.evaluate(() => {
       const runs = document.querySelectorAll('.virtual .runs');
       const range = document.createRange();
@@ -213,7 +213,7 @@ describe('the review page', () => {
       await watched.settled();
       await page.waitForLoadState('networkidle');
     }
-    // The newest strip says which transaction the address gets. The list is not a view of one
+    // The newest strip determines the transaction in the address. The list is not a view of one
     // session.
     const of = asked.filter((address) => !/^\/v1\/(sessions|list|strip\?session=[^&]*$)/.test(address));
     expect(of.length).toBeGreaterThan(8);

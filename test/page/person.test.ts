@@ -22,7 +22,7 @@ describe('a session in use, in the page', () => {
   let serve: Serve;
   let origin: string;
   let api: HarnessApi;
-  /** An agent of another process than the server. */
+  /** An agent in another process than the server. */
   let agent: ContextClient;
   let browser: Browser;
   let context: BrowserContext;
@@ -151,7 +151,8 @@ describe('a session in use, in the page', () => {
       },
       [before.id, file] as const,
     );
-    // The page's secret does what a person may do, and nothing that an agent or its harness does.
+    // The page's secret allows what a person may do, and nothing that only an agent or its harness
+    // does.
     expect(told).toEqual([file, 401, 401]);
     expect(await api.call('getSession', `${name}-held`)).toEqual(before);
     await watched.page.close();

@@ -28,7 +28,7 @@ const MARKDOWN_TEXT = [
   '| a.ts | read |',
 ].join('\n');
 
-/** A session to look at, its folder, and what is in it. */
+/** A session to look at, its folder, and its contents. */
 export interface RecordedSession {
   readonly session: string;
   readonly root: string;

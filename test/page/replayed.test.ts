@@ -61,7 +61,7 @@ describe('a replayed session of each format', () => {
       expect([address, await page.locator('[role=alert]').allTextContents()]).toEqual([address, []]);
     };
     await shown(`${origin}/review/strip?session=${session}#token=${serve.token}`);
-    // A call, because `serve` refuses files outside of its folders.
+    // The chosen object is a call, because `serve` refuses files outside of its folders.
     const object = await page.locator('.band-name[href*="%40"]').first().getAttribute('href');
     for (const view of [
       'conversation',
@@ -100,7 +100,7 @@ describe('a replayed session of each format', () => {
       await page.getByText(/as the transcript has them. The other agent does not know of it/).waitFor();
       const fork = await page.locator('main a', { hasText: /^2\d{7}-/ }).getAttribute('href');
       await shown(new URL(fork ?? '', origin).href);
-      // Its row may be folded.
+      // The row may be folded.
       const own = await page.locator('.band-name[href*="%40"]').first().getAttribute('href');
       await shown(new URL(own ?? '', origin).href);
       await page.getByRole('button', { name: /^(?:de)?activate/ }).waitFor();

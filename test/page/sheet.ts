@@ -6,11 +6,13 @@ import type { Page } from 'playwright-core';
 export const WIDTHS = [1_440, 1_024, 390] as const;
 export const SCHEMES = ['light', 'dark'] as const;
 
-/** Pictures are kept at a quarter of their size: the layout shows, and letters do not. */
+/**
+ * Pictures are kept at a quarter of their size, so that the layout is visible and letters are not.
+ */
 const SCALE = 4;
 const HEIGHT = 900;
 const QUALITY = 0.85;
-/** A colour that differs by more than this counts as another one. */
+/** Colours that differ by more than this count as different. */
 const MOST_SHADE = 48;
 /** The share of a picture's pixels that may have another colour, because times and ids change. */
 const MOST_CHANGED = 0.02;

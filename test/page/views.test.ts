@@ -133,7 +133,7 @@ describe('every view of the review page', () => {
     const command = share.locator('code.command');
     expect(await command.innerText()).toMatch(/^palimpsest export \S+ --html \S+ --redact --data /);
     await share.getByRole('textbox').fill('item.price');
-    // No command is shown that masks less than the texts that are typed.
+    // The page never shows a command that masks less than the typed texts.
     expect(await command.count()).toBe(0);
     await share.getByRole('button', { name: 'Show what is masked' }).click();
     await share.locator('mark').first().waitFor();

@@ -8,9 +8,9 @@ import { freePort } from '../free-port.js';
 import { untilListening } from '../postgres-server.js';
 import { copyJars } from '../server-jars.mjs';
 
-/** A store like S3 of its own, of one test run: S3Proxy, which keeps its objects as files. */
+/** A store like S3 for one test run: S3Proxy, which keeps its objects as files. */
 export interface S3Server {
-  /** Its buckets, each a folder of its objects. */
+  /** Its buckets; each is a folder of objects. */
   readonly files: string;
   readonly origin: string;
   /** The environment of a client with all permissions. */
@@ -18,7 +18,7 @@ export interface S3Server {
   remove(): Promise<void>;
 }
 
-/** Starts one with some buckets; with `open` it looks at no signature. */
+/** Starts a store with some buckets. With `open` it checks no signature. */
 export async function s3Server(buckets: readonly string[], { open = false } = {}): Promise<S3Server> {
   const { command } = await findJava({});
   const jars = await copyJars(join(import.meta.dirname, 'pom.xml'), { name: 's3' });

@@ -526,7 +526,7 @@ describe('an invalid bundle', () => {
     expect((await checkBundle(path('closed.bundle'))).header.step).toBe(22);
   });
 
-  test('uses the folders named at a second import from then on, also for forks', async () => {
+  test('uses the folders named at a second import afterwards, also for forks', async () => {
     const here = async (session: string) =>
       JSON.parse((await run('restore', session, '--plan', '--json')).stdout).files.map((one: Loose) => one.here);
     expect((await run('fork', `${name}-first`, '--id', `${name}-fork`)).code).toBe(0);

@@ -92,7 +92,7 @@ describe('a session that moves between databases', () => {
       await write(made.client.store, session, 'long.bundle'),
       await write(made.client.store, session, 'short.bundle', 1),
     ];
-    // Each machine has locks of its own.
+    // Each machine has its own locks.
     const dirs = await Promise.all(
       bundles.map((_, i) => temporaryRoot().then(({ root, remove }) => ({ root: join(root, String(i)), remove }))),
     );

@@ -26,8 +26,8 @@ describe('palimpsest doctor, beside a working process', () => {
     expect(await reported()).toEqual([]);
     await project.read(client, session, 'a.ts', 'b.ts', 'c.ts');
     await until(reported, ([report]) => report?.attached === 3);
-    // The path is neither deleted nor a file any more. Its state is unknown, so the last version
-    // stays (decision C5).
+    // The path still exists, but is no longer a file. The file's state is unknown, so its last
+    // version stays (decision C5).
     await rm(project.file('b.ts'));
     await symlink(project.file('a.ts'), project.file('b.ts'));
     const [report] = await until(reported, ([one]) => one?.orphaned === 1);

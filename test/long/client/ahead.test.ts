@@ -24,7 +24,7 @@ describe('a context that waits for no transaction', () => {
   let root: string;
   let road: Road;
   let filesystem: ReturnType<typeof filesystemId>;
-  // A node of its own: what others write is counted here.
+  // A separate node, because the test counts what others write.
   let node: OwnNode;
   const clients: ContextClient[] = [];
 
@@ -61,7 +61,7 @@ describe('a context that waits for no transaction', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  /** Also of a file that is not there any more. */
+  /** The same holds for a file that no longer exists. */
   const reads = async (client: ContextClient, session: ContextSession, file: string): Promise<unknown> => {
     const { source } = await client.files.locate(file, { mustExist: false });
     return session.recordCall(
@@ -76,7 +76,7 @@ describe('a context that waits for no transaction', () => {
   const withTheNext = async (session: ContextSession) => [(await handOut(session)).text, (await handOut(session)).text];
   const settled = (client: ContextClient): Promise<void> => client.backpressure(0, 240_000);
 
-  /** The texts of all contexts of a session, made again by a client that knows nothing. */
+  /** The texts of all contexts of a session, rebuilt by a client without any knowledge. */
   async function madeAgain(id: SessionId): Promise<readonly string[]> {
     const reader = await open({ track: false });
     const snapshot = await reader.store.latest();
@@ -347,7 +347,7 @@ describe('a context that waits for no transaction', () => {
         for (const { kind, file, waits } of operations) {
           number += 1;
           const work = moves[kind](file);
-          // Others go on while a context waits for the database.
+          // Other calls continue while a context waits for the database.
           if (waits || (kind !== 'theirs' && kind !== 'hand')) await work;
           else under.push(work);
         }

@@ -162,7 +162,7 @@ describe('a journal that the database already has', () => {
       (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')),
     );
     expect(opened.filter((path) => path.startsWith(folder))).toEqual([]);
-    // The client works on with a journal of its own.
+    // The client continues with its own journal.
     expect((await second.openSession({ id: session.id })).state.seq).toBe(61);
     expect((await second.close()).unflushed).toBe(0);
     expect(await readdir(folder)).toEqual([]);

@@ -192,7 +192,7 @@ describe('a session directory of another program', () => {
     // All of this can be imported again as another session.
     const [again, folder] = [fresh(), await write(files)];
     await bring(folder, again);
-    // Our own file names the calls of the session that it is of.
+    // Our own file names the calls of its session.
     const { [PALIMPSEST_FILE]: _own, ...others } = await given(again);
     expect({ ...others, [PALIMPSEST_FILE]: files[PALIMPSEST_FILE] }).toEqual(files);
     const said = async (one: string) =>

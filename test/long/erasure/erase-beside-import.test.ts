@@ -17,7 +17,7 @@ import { openClient, wholeRead } from '../../support/context.js';
 import { runCli, startCli } from '../../support/run-cli.js';
 import { until } from '../../support/until.js';
 
-/** So many that an import takes seconds, and can be stopped on its way. */
+/** Enough for an import to take seconds, so that it can be stopped midway. */
 const CALLS = 150;
 
 describe('an order beside an import that needs the same text', () => {

@@ -144,7 +144,7 @@ describe('a harness over HTTP while the database is away', () => {
 
   test('keeps a session that began meanwhile, even after the server ends', async () => {
     const first = await serve();
-    // From here on the server knows its database.
+    // Now the server knows its database.
     await first.api.call('listSessions');
     await road.close();
     const { id } = await first.api.call('openSession', undefined, {});

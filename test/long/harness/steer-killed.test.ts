@@ -110,7 +110,7 @@ describe('a steering gateway that is killed with its sidecar', () => {
       if (isKilled) {
         base = await start();
         expect(await post(base)).toBe(true);
-        // The client repeats its request, and the epoch goes on with the same bytes.
+        // The client repeats its request, and the epoch continues with the same bytes.
         expect(received.at(-1)).toBe(received.at(-2));
       }
       const id = `toolu_${call}`;

@@ -57,6 +57,7 @@ describe('proofs of a database on disk', () => {
     expect(people.stdout).toContain('contexts  4 of 4 rebuilt byte for byte (4 http)');
     expect((await runCli(['verify', 'nobody', '--data', dataDir])).code).toBe(1);
     expect((await runCli(['verify', '--data', dataDir])).code).toBe(64);
-    // Two starts of a node and five of the program: seconds each on a busy machine.
+    // The test starts a node twice and the program five times, which takes seconds each on a busy
+    // machine.
   });
 });

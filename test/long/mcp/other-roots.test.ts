@@ -56,7 +56,7 @@ async function refusesAll(agent: Agent): Promise<void> {
       expect(text).toContain('--share-sessions');
     }
   }
-  // The server goes on with sessions of its own.
+  // The server continues to work with its own sessions.
   expect((await agent.call('read', { path: 'a.txt', session: name('mine') })).text).toContain('alpha');
 }
 

@@ -307,7 +307,7 @@ describe('running calls', () => {
     controller.abort();
     await rejected;
     while (!/tool=bash status=fail/.test((await agent.call('context')).text)) {
-      // As above.
+      // Each turn of this loop waits for an answer, too.
     }
     await agent.close();
   });

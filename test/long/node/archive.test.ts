@@ -17,7 +17,7 @@ test('keeps compiled jars when the archive is cancelled or fails, and removes bu
   const java = await findJava({});
   const command = join(dir, 'java');
   const begun = join(dir, 'begun');
-  // The first run for the archive never ends, each later one fails.
+  // The first attempt to make the archive never ends; each later attempt fails.
   await writeFile(
     command,
     `#!/bin/sh\ncase "$*" in *ArchiveClassesAtExit*) ` +

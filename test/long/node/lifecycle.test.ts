@@ -110,7 +110,7 @@ describe('the life of a node', () => {
     expect([same.started, same.pid]).toEqual([false, before.pid]);
     await same.release();
     await killHard(before.pid);
-    // State, socket and kernel lock of the dead are all still there.
+    // The state, the socket and the kernel lock of the dead node still exist.
     expect(await readState(join(dataDir, 'node.json'))).toMatchObject({ phase: 'ready', jvm: { pid: before.pid } });
     expect(await nodeStatus(dataDir)).toMatchObject({ running: false, failure: null });
     const next = await ensureNode({ dataDir, profile: 'memory' });

@@ -62,11 +62,11 @@ describe('the contexts of a replay', () => {
   test.each(files)('of %s are rebuilt byte for byte from the database alone', async (_format, paths) => {
     for (const path of paths.slice(0, effort(2, paths.length))) {
       const report = await replay(path).catch((error: unknown) => error);
-      // Some fixtures hold no session; that is said elsewhere.
+      // Some fixtures hold no session, which other tests check.
       if (report instanceof Error) continue;
       const found = await verified(report as ReplayReport);
       expect(found.filter(({ ok }) => !ok)).toEqual([]);
-      // Of a branch the contexts that it shares are made again too.
+      // The contexts that a branch shares are rebuilt too.
       const { sessions } = report as ReplayReport;
       for (const [i, { contexts, relation }] of sessions.entries()) {
         if (relation === 'branch') expect(found[i]?.contexts.equal).toBeGreaterThanOrEqual(contexts);

@@ -73,7 +73,7 @@ describe('an interrupted replay', () => {
       await killedAt('record before 60', args);
     }
     await killedAt('record after 60', args);
-    // In the branch, behind what was undone.
+    // In the branch, after the undone part.
     const left = whole.sessions[0]?.contexts ?? 0;
     await killedAt(`line before ${left + 5 - (await keptLines())}`, args);
     expect(await keptLines()).toBe(left + 4);

@@ -17,7 +17,7 @@ const AWAIT_LIMIT_MS = 200;
 const MAX_BODY = 1_000_000;
 /** How long an idle front is watched. */
 const MEASURED_MS = 1_000;
-/** Far more than any limit of this front, and far less than what is asked for. */
+/** Far more than any limit of this front, and far less than the time of the requested work. */
 const NEVER_MS = 200_000;
 const ROWS = 2_000;
 
@@ -88,9 +88,9 @@ describe('slow bodies', () => {
     try {
       const answer = await ask('{:find [a] :where [[a :n 7]]}');
       expect([answer.status, readEdn(answer.text)]).toEqual([200, [['d7']]]);
-      // None of them was given up: they were on their way all the time.
+      // No request was given up, because each was still arriving.
       expect(slow.map((one) => one.answer()).filter((text) => text !== '')).toEqual([]);
-      // Nor do they take one when they break off, all at once.
+      // Requests that all break off at once take no slot either.
       for (const { socket } of slow) socket.destroy();
       const answers = await Promise.all(Array.from({ length: 40 }, () => ask('{:find [a] :where [[a :n 7]]}')));
       expect(
@@ -112,7 +112,7 @@ describe('slow bodies', () => {
     );
     for (let at = 0; at < body.length; at += 30_000) {
       socket.write(body.slice(at, at + 30_000));
-      // Each part has a turn of its own, so that most come by themselves.
+      // Each part is sent in a separate turn of the event loop, so that most parts arrive alone.
       await nextTurn();
     }
     const text = await until(
@@ -155,7 +155,7 @@ describe('the time limit of queries', () => {
 
   test('leaves nothing running: no active query, an idle CPU', async () => {
     expect((await ask(JOIN_WITHOUT_END)).status).toBe(500);
-    // The node notes a query's end in a thread of its own.
+    // The node notes a query's end in a separate thread.
     await until(
       async () => (await wire.get('/active-queries')).text,
       (active) => active === '()',
@@ -201,7 +201,8 @@ describe('other limits of queries', () => {
 
   test('ask an excess query to retry, which then succeeds', async () => {
     let refused: WireAnswer | undefined;
-    // Where one comes so late that another has ended, all are welcome: then it is tried again.
+    // If one request comes only after another has ended, the front accepts all of them. The test
+    // then tries again.
     while (refused === undefined) {
       const running = Array.from({ length: 3 }, () => ask(JOIN_WITHOUT_END));
       expect((await wire.get('/entity', { params: { eid: 'd1' } })).status).toBe(200);
