@@ -14,7 +14,7 @@ import { isSteerable, noneSeen, parsedText, readerOf } from './read-request.js';
 
 /** A request that went out, and the history that the client sent with it. */
 export interface MissedRequest {
-  /** Undefined if the request has a place already. */
+  /** Undefined if the request's place in the session is already known. */
   readonly list: WholeList | undefined;
   readonly request: PlacedRequest;
 }
@@ -67,7 +67,7 @@ function historyIn({ wire, own, spans }: SentRequest, session: SessionId): Whole
   return 'why' in request ? undefined : request.list.list;
 }
 
-/** Returns a request to record. Its body is left out if no answer shows that it was taken. */
+/** Returns the request to record. Returns none if no answer shows that the provider accepted it. */
 function missedOf(sent: SentRequest, list: WholeList): readonly MissedRequest[] {
   const { answer, spans, at } = sent;
   const body = answer === undefined || answer.status >= 400 ? undefined : bodyPieces(spans);

@@ -43,7 +43,7 @@ export class MissedRequests {
     this.#host = host;
   }
 
-  /** Notes the history of a new request, which contains that of all earlier ones. */
+  /** Notes the history of a new request. It contains the histories of all earlier requests. */
   begin(list: WholeList): void {
     this.#newest = list;
     this.#isMissing = false;
@@ -51,7 +51,7 @@ export class MissedRequests {
 
   /**
    * Notes that a request goes out before its history is recorded. `since` is the time of its
-   * arrival. Resolves once a later process would notice, too. Never rejects.
+   * arrival. Resolves once a mark on disk shows it to later processes. Never rejects.
    */
   async missed(list: WholeList, since: number): Promise<void> {
     this.#open += 1;
@@ -63,14 +63,17 @@ export class MissedRequests {
     this.#run();
   }
 
-  /** Notes that a missed request has ended. Omit `request` if no answer shows that it was taken. */
+  /**
+   * Notes that a missed request has ended. Omit `request` if no answer shows that the provider
+   * accepted it.
+   */
   ended(list: WholeList, request: PlacedRequest | undefined): void {
     this.#open -= 1;
     if (request !== undefined) this.#wait({ list, request });
     this.#run();
   }
 
-  /** Stores a request at its own place. */
+  /** Stores a request whose place in the session is known. */
   store(request: PlacedRequest): void {
     this.#wait({ list: undefined, request });
     this.#run();
@@ -78,8 +81,7 @@ export class MissedRequests {
 
   /**
    * Records requests that an earlier gateway left in its log. `newest` is the history of the last
-   * of them, unless that request was recorded. Resolves at the end of the work, if no request of
-   * this process came first.
+   * of them, unless that request was recorded. Resolves at the end of the work.
    */
   async recover(requests: readonly MissedRequest[], newest: WholeList | undefined): Promise<void> {
     this.#isMarked = true;
@@ -91,7 +93,10 @@ export class MissedRequests {
     await this.#run();
   }
 
-  /** Makes a last attempt with everything that waits. Does not wait for its end. */
+  /**
+   * Starts a last attempt to record everything that waits. Does not wait for the end of the
+   * attempt.
+   */
   close(): void {
     this.#isClosed = true;
     if (this.#isMissing && this.#newest !== undefined) void this.#host.guard.follow(this.#newest);
@@ -103,7 +108,10 @@ export class MissedRequests {
     if (this.#waiting.length > MOST_WAITING) this.#waiting.shift();
   }
 
-  /** Returns the waiting requests for the sidecar. Leaves out those of another history. */
+  /**
+   * Returns the waiting requests for the sidecar. Leaves out requests whose messages are not in the
+   * newest history.
+   */
   #stored(): readonly Parameters<LoopGuard['sent']>[0][] {
     const newest = this.#newest?.messages ?? [];
     return this.#waiting.flatMap(({ list, request }) => {
@@ -147,7 +155,7 @@ export class MissedRequests {
     for (const one of this.#stored()) {
       if (this.#isClosed) return true;
       if (await guard.sent(one)) continue;
-      // A sidecar that began since then has to open the session first.
+      // If the sidecar was restarted, it has to open the session first.
       this.#isMissing = this.#newest !== undefined;
       return false;
     }

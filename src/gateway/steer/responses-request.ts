@@ -33,7 +33,7 @@ const textIn = (content: unknown): string => {
 const isInjected = ({ role, content }: WireEntry): boolean => role === 'user' && INJECTED.test(textIn(content));
 
 /**
- * A part of the input that stays or goes as a whole. It is an answer of the model with its
+ * A part of the input that is kept or dropped as a whole. It is an answer of the model with its
  * reasoning and calls, or any other item on its own.
  */
 interface Unit extends WireEntry {

@@ -13,8 +13,8 @@ import type { SteerableRequest, WireEntry } from './wire-request.js';
 /**
  * How a request of a steered session was sent:
  * - `steered`: with our context
- * - `continued`: as the last steered request, with the client's messages since then
- * - `own`: the client's own list, without the thinking that the provider bound to a steered one
+ * - `continued`: the last steered request again, with the client's messages since then
+ * - `own`: the client's own list, without the thinking that the provider bound to a steered request
  * - `exact`: byte for byte as the client sent it
  */
 export type HowSent = 'steered' | 'continued' | 'own' | 'exact';
@@ -28,7 +28,7 @@ export interface SteeredBody {
   readonly why?: string;
   /** The step and turn of the session at which the context was made. */
   readonly at?: Passage<WireEntry>['at'];
-  /** The history of a request that was not recorded before it goes out. */
+  /** The history of a request that is sent before it is recorded. */
   readonly missed?: WholeList;
 }
 
@@ -91,7 +91,7 @@ export class SteeredSession {
   /** Records what an earlier gateway sent without recording it. See `MissedRequests.recover`. */
   async recover(...left: Parameters<MissedRequests['recover']>): Promise<void> {
     await this.#missed.recover(...left);
-    // The agent may go on with another gateway.
+    // Release the session, because the agent may continue with another gateway.
     if (!this.#hasBegun) await this.#host.guard.release(this.id);
   }
 
@@ -195,9 +195,7 @@ export class SteeredSession {
     await setSteered(this.#host.dataDir, this.id, this.#state);
   }
 
-  /**
-   * Records the same for a fork, whose thinking may be bound to a steered request of its parent.
-   */
+  /** Records, for a fork, that its thinking may be bound to a steered request of its parent. */
   async #noteInherited(request: SteerableRequest): Promise<void> {
     if (this.#isKnown) return;
     this.#isKnown = true;

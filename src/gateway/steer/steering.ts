@@ -45,8 +45,9 @@ export interface Refused {
 }
 
 /**
- * Imitates an upstream without support for message threads, whose requests contain only new
- * messages. The client then sends the whole conversation, which the gateway needs to steer.
+ * Imitates an upstream that does not support message threads. A request in a thread contains only
+ * new messages. Without threads, the client sends the whole conversation, which the gateway needs
+ * to steer.
  */
 const NO_THREADS: Refused = {
   status: 400,

@@ -62,7 +62,7 @@ export class VerbEndpoint {
       const { verb, ids, callId, thread } = callSchema.parse(JSON.parse(await textOf(request)));
       const session = await this.#sessionOf(callId, thread);
       if (session === undefined)
-        answer('Error: this call belongs to no steered session, so its context cannot be changed', false);
+        answer(`Error: no steered session has the call ${callId ?? 'without an id'}. Continue without this tool.`, false);
       else answer(await this.#steering.verb({ session, verb, ids, ...(callId === undefined ? {} : { callId }) }), true);
     } catch (error) {
       answer(`Error: ${messageOf(error).slice(0, 1_500)}`, false);
