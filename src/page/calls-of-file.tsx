@@ -33,7 +33,7 @@ interface Stretch {
   readonly strip: Strip | undefined;
 }
 
-/** Says which parts of a file were read, and when: `read in part: lines 1–60 at call 4`. */
+/** Describes which parts of a file were read, and when: `read in part: lines 1–60 at call 4`. */
 export function partsRead({ since, until, calls, strip }: Stretch): string {
   const parts = calls.filter(
     ({ lines, effect, at }) =>
@@ -45,7 +45,7 @@ export function partsRead({ since, until, calls, strip }: Stretch): string {
   return `read in part:${named.slice(0, MOST_PARTS).join(',')}${more}`;
 }
 
-/** Says what is recorded of a version's text. */
+/** Describes what is recorded of a version's text. */
 export const recordedPart = ({ state, valid_time: since }: LoggedVersion, stretch: Omit<Stretch, 'since'>): string =>
   (state === 'stub' && partsRead({ since, ...stretch })) || VERSION_STATES[state];
 

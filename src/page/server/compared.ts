@@ -48,7 +48,7 @@ async function changedFiles({ timeline, session, steps }: ComparedSide): Promise
 
 /**
  * Returns how many steps two sessions share at their beginning, like a fork and its parent. Copied
- * steps have times and ids of calls of their own.
+ * steps have their own times and ids of calls.
  */
 function sharedSteps(one: readonly Step[], other: readonly Step[], copied: number): number {
   const isShared = (step: Step, i: number): boolean => {

@@ -52,7 +52,7 @@ export async function fileAuthors(asked: Timeline, name: string, object: string)
   });
 }
 
-/** Says what is known of calls on stale copies; empty if the list of such calls says it. */
+/** Describes what is known of calls on stale copies. Empty if the list of such calls says it. */
 function verdictOn({
   outside,
   calls,

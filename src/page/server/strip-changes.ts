@@ -60,7 +60,7 @@ export interface StripChange {
   readonly session: SessionId;
   readonly basis: Basis;
   readonly lastStep: number;
-  /** `calls` replaces the columns from this step on; earlier columns stay. */
+  /** `calls` replaces the columns at and after this step. Earlier columns stay. */
   readonly callsFrom: number;
   readonly calls: readonly StripCall[];
   /**

@@ -49,8 +49,8 @@ interface ShownFiles {
 }
 
 /**
- * Places a version at the last step before it, if it changed a text that the context had. So the
- * whole text was there before, or a call of that moment changed the file.
+ * Places a version at the last step up to its time, if it changed a text that the context had. That
+ * is known if the context had the whole text before, or if a call of that moment changed the file.
  */
 export function changeSteps({ steps, ways, calls }: ShownFiles): StepOf {
   const times = new Map(steps.map(({ seq, at }) => [seq, at]));

@@ -246,11 +246,11 @@ function Section({ group, most, isNew }: SectionProps) {
 interface HeadProps {
   readonly view: RequestView;
   readonly strip: Strip | undefined;
-  /** The number of parts that the request before had not. */
+  /** The number of parts that the previous request did not have. */
   readonly news: number;
 }
 
-/** Goes to the first part that the request before had not. */
+/** Goes to the first part that the previous request did not have. */
 function showNew(): void {
   const part = document.querySelector('.item.new > summary');
   part?.scrollIntoView({ block: 'center' });

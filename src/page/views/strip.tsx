@@ -26,7 +26,7 @@ const ROWS_FIRST = 25;
 const CHART_PX = 170;
 /** Width of the row names, on wide and narrow pages, and of the axis of sizes, in pixels. */
 const [NAMES, NAMES_NARROW, SIZES] = [250, 52, 66];
-/** The page's width up to which a name stands above its row, pixels. */
+/** Maximum page width, in pixels, at which a name stands above its row. */
 const NARROW = 640;
 
 /** Returns the sizes of the requests as stacked areas, the largest sum first. */
