@@ -67,7 +67,10 @@ export interface PrefixDiff extends ProviderVerdicts {
   readonly cause: PrefixCause | undefined;
   /** The model's answers in the harness's own list. Undefined if a request has no such list. */
   readonly answers: Answers | undefined;
-  /** Tokens that the provider counted fewer than for the first, although nothing recorded left. */
+  /**
+   * Number of tokens by which the provider's count fell, although nothing recorded left the
+   * request.
+   */
   readonly fewer: number;
 }
 

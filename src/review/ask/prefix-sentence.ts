@@ -29,7 +29,7 @@ export function causeClause({ isPrefix, cause }: Pick<PrefixDiff, 'isPrefix' | '
 }
 
 /**
- * Says in one sentence how much of a request was written again, and why: `19,243 tokens were
+ * Describes in one sentence how much of a request was written again, and why: `19,243 tokens were
  * written again because src/cart.ts changed in turn 7.`
  */
 export function prefixSentence({ isPrefix, again, written, cause, to }: PrefixDiff): string {

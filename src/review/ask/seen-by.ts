@@ -44,7 +44,7 @@ export class SightedSessions {
     return this.#read.has(session);
   }
 
-  /** The files of each call that was read. */
+  /** The files of the calls that have been read. */
   get files(): ReadonlyMap<ObjectId, readonly ObjectId[]> {
     return this.#refs;
   }

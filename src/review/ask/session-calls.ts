@@ -90,7 +90,7 @@ async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[], isPlai
   return found;
 }
 
-/** Says what a call did to a file that it was to change. */
+/** Names the effect of a call that should change a file. */
 export const changeOf = (isMade: boolean): 'changed' | 'tried to change' => (isMade ? 'changed' : 'tried to change');
 
 /** Returns the files that some calls changed, each with the number of calls that changed it. */
@@ -109,7 +109,9 @@ export interface InheritedSteps {
   readonly session?: string;
 }
 
-/** Returns the first steps that a session copied: the event behind them says how many they are. */
+/**
+ * Returns the copied steps at the beginning of a session. The event after them has their number.
+ */
 function copiedSteps(steps: readonly Step[]): InheritedSteps {
   const mark = steps.findLast(({ seq, event }) => event?.kind === 'forked' && event.kept === seq - 1)?.event;
   return { steps: mark?.kept ?? 0, ...defined({ session: mark?.detail }) };

@@ -14,13 +14,13 @@ export interface SeenOfFile {
   readonly was: number | undefined;
   /** False if the request was not recorded, so only the calls before it are known. */
   readonly isRecorded: boolean;
-  /** The newest version that stood whole in the context. */
+  /** The newest version that was whole in the context. */
   readonly whole: number | undefined;
   /** Whether the agent's own edits alone led from that version to the one that it had seen. */
   readonly isOwnSince: boolean;
-  /** Whether anything of the file stood in the context. */
+  /** Whether any part of the file was in the context. */
   readonly isThere: boolean;
-  /** The lines that stood in it, if it had a part. */
+  /** The lines that were in the context, if it had only a part. */
   readonly lines: readonly LineRange[];
 }
 
@@ -38,7 +38,7 @@ export interface EditSight {
   readonly isDoubtful: boolean;
 }
 
-/** Says which text of the file the context had. */
+/** Describes the text of the file that the context had. */
 function hadText({ seen, isRecorded, whole, isOwnSince, isThere, lines }: SeenOfFile): string {
   const part = lines.length === 0 ? 'a part' : `lines ${rangesText(lines)}`;
   const of = seen === undefined ? 'it' : `version ${seen.number}`;
@@ -55,7 +55,7 @@ function hadText({ seen, isRecorded, whole, isOwnSince, isThere, lines }: SeenOf
   return `Nothing of it stood in the context any more. The agent had last seen ${of}${call}.`;
 }
 
-/** Says where the replaced text stood. */
+/** Describes the place of the replaced text. */
 function whereReplaced(replaced: ReplacedText, had: SeenOfFile): string {
   if (replaced === undefined) return '';
   if (replaced === 'not recorded') return ' Whether the replaced text stood there is not recorded.';
@@ -65,7 +65,7 @@ function whereReplaced(replaced: ReplacedText, had: SeenOfFile): string {
   return replaced === 'there' ? ` The replaced text is in ${there}.` : ` The replaced text is not in ${there}.`;
 }
 
-/** Says what an agent had seen of a file when it changed the file. */
+/** Describes what an agent had seen of a file when it changed the file. */
 export function editSight(had: SeenOfFile, replaced: ReplacedText): EditSight {
   const { seen, was, isThere, whole } = had;
   const isStale = was !== undefined && seen !== undefined && was > seen.number;

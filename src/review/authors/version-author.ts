@@ -30,7 +30,7 @@ interface NamedVersions {
   readonly name: string;
   readonly steps: readonly Step[];
   readonly runs: readonly ShellRun[];
-  /** The reads that differ from the read before. */
+  /** The reads that differ from the previous read of the file. */
   readonly otherwise: readonly ReadOtherwise[];
 }
 

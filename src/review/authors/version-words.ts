@@ -2,7 +2,7 @@ import type { LineRange } from '../../history/rebuild/call-names.js';
 import type { OtherLines } from '../../history/rebuild/changed-outside.js';
 import type { FileAuthor } from '../../objects/file-author.js';
 
-/** Says which lines show that a file changed from outside. */
+/** Describes the lines that show a change from outside. */
 export const otherLinesWhy = ({ from, to, isDoubted }: OtherLines): string =>
   `Lines ${from}–${to} had another text when they were read before, and no recorded call names the file as changed ` +
   `between.${isDoubted ? ' Commands of unknown effect ran between.' : ''}`;
@@ -21,7 +21,7 @@ interface FirstText {
   readonly wasKnown: boolean;
   /** The lines that the call read; undefined for all of them. */
   readonly lines: LineRange | undefined;
-  /** Lines that a read before had otherwise. */
+  /** Lines that an earlier read showed with another text. */
   readonly other: OtherLines | undefined;
 }
 

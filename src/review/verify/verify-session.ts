@@ -168,8 +168,8 @@ function objectsOf(session: SessionId, steps: readonly Step[], proofs: readonly 
 type Findings = Omit<SessionVerification, 'ok' | 'erased'>;
 
 /**
- * Removes the findings that an erasure order explains: parts with a tombstone, and contexts and
- * answers from the first step with erased content on. Other findings remain. `own` are the
+ * Removes the findings that an erasure order explains: parts with a tombstone, and the contexts and
+ * answers at and after the first step with erased content. Other findings remain. `own` are the
  * session's orders.
  */
 async function explainErased(
