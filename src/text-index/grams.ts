@@ -38,7 +38,7 @@ export const foldedUnit = (unit: number): number => foldTable()[unit] ?? unit;
 const FACTOR = 0x01000193;
 const power = (exponent: number): number =>
   Array.from({ length: exponent }).reduce((product: number) => Math.imul(product, FACTOR), 1);
-/** Factors of a unit that the grams no longer have. */
+/** Factors of the unit that leaves a gram when the gram moves on by one unit. */
 const [SHORT_FIRST, LONG_FIRST] = [power(SHORT.units), power(LONG.units)];
 
 /** Returns the bucket of a gram from the polynomial of its units. */
@@ -54,8 +54,8 @@ export class GramCollector {
   #run = 0;
 
   /**
-   * Writes the buckets of `text` from `from` to `end` into `found`, from `size` on. Returns the new
-   * size. `found` needs room for two buckets a unit.
+   * Writes the buckets of `text` from `from` to `end` into `found`, beginning at index `size`.
+   * Returns the new size. `found` needs room for two buckets a unit.
    */
   collect(
     text: string,

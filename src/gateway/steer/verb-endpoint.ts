@@ -62,7 +62,10 @@ export class VerbEndpoint {
       const { verb, ids, callId, thread } = callSchema.parse(JSON.parse(await textOf(request)));
       const session = await this.#sessionOf(callId, thread);
       if (session === undefined)
-        answer(`Error: no steered session has the call ${callId ?? 'without an id'}. Continue without this tool.`, false);
+        answer(
+          `Error: no steered session has the call ${callId ?? 'without an id'}. Continue without this tool.`,
+          false,
+        );
       else answer(await this.#steering.verb({ session, verb, ids, ...(callId === undefined ? {} : { callId }) }), true);
     } catch (error) {
       answer(`Error: ${messageOf(error).slice(0, 1_500)}`, false);
