@@ -96,7 +96,7 @@ export interface RestoreOptions {
 
 /**
  * Returns the current location of a source: in a moved folder on this machine, or on the filesystem
- * to which an import mapped the recorded one.
+ * to which an import mapped it.
  */
 function located(
   source: FilesystemSource,

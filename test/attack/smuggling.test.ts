@@ -68,7 +68,7 @@ const CHUNKS: readonly string[] = [
   'g\r\nHIDDEN',
 ];
 /**
- * The same heads, of which the node's front has one interpretation. No proxy in front of its socket
+ * The same heads. The node's front interprets each in one way. No proxy in front of its socket
  * could read them differently.
  */
 const LENIENT: readonly string[] = [

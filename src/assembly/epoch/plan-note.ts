@@ -95,8 +95,9 @@ function newChat({ chatSince }: EpochInput, { chatUpTo }: ShownByTail): number |
 
 /**
  * Plans the note of an epoch's next request. It contains newly active texts that the request does
- * not show, changes of shown active texts, and lines of the files that it names for the first time.
- * Undefined if nothing is missing. Texts that are no longer active stay in the request.
+ * not show, and changes of shown active texts. It also contains the lines of files that it names
+ * for the first time. Undefined if nothing is missing. Texts that are no longer active stay in the
+ * request.
  */
 export function planNote(state: EpochState, input: EpochInput, tail: ShownByTail): NoteProof | undefined {
   const { index, active } = input;

@@ -57,10 +57,9 @@ function byPlace<T extends { readonly index: number }>(
 }
 
 /**
- * Returns the list for a model call: the harness's messages since the start of the running turn or
- * epoch, with our messages before and after them. In an epoch, some of our messages are in between.
- * An insert comes after all messages of its index, so that it never separates a call from its
- * result.
+ * Returns the list for a model call: the harness's messages since the running turn or epoch began,
+ * with our messages before and after. In an epoch, some of our messages are in between. An insert
+ * comes after all messages of its index, so that it never separates a call from its result.
  */
 export function composed<M>(
   { places, messages, said, withReferences }: Pick<HarnessList<M>, 'places' | 'messages' | 'said' | 'withReferences'>,

@@ -168,9 +168,9 @@ function objectsOf(session: SessionId, steps: readonly Step[], proofs: readonly 
 type Findings = Omit<SessionVerification, 'ok' | 'erased'>;
 
 /**
- * Removes the findings that an erasure order explains: parts with a tombstone, and the contexts and
- * answers at and after the first step with erased content. Other findings remain. `own` are the
- * session's orders.
+ * Removes the findings that an erasure order explains. They concern parts with a tombstone, and
+ * contexts and answers at and after the first step with erased content. Other findings remain.
+ * `own` are the session's orders.
  */
 async function explainErased(
   present: StoreSnapshot,
