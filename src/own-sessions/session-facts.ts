@@ -43,8 +43,7 @@ export type CacheLoss = (typeof CACHE_LOSSES)[number];
 /**
  * A model call that read less from the cache than the previous request could have left there. The
  * members are its time, its model's number, the reason's number in `CACHE_LOSSES`, and the lost
- * tokens. The last member is the number of lost tokens that it wrote again for an hour, if there
- * are any.
+ * tokens. The last member, if any, is the number of lost tokens that it wrote again for an hour.
  */
 const cacheLossSchema = z.tuple([z.number().nullable(), count, count, tokens, tokens.optional()]);
 
