@@ -1,6 +1,6 @@
 import { EdnError } from '../edn/errors.js';
 import { parse } from '../edn/parse.js';
-import { decodeTransit } from '../edn/transit.js';
+import { decodeForeignTransit, decodeTransit } from '../edn/transit.js';
 import { EdnMap, type EdnValue, Keyword } from '../edn/values.js';
 import { XtdbError, type XtdbErrorCode } from './errors.js';
 
@@ -28,8 +28,12 @@ const DECODERS: Readonly<Record<MediaType, (text: string) => EdnValue>> = {
  * @param what the method and path of the request, for messages
  * @throws {XtdbError}
  */
-export function interpretAnswer(answer: RawAnswer, what: string): EdnValue | undefined {
-  if (answer.status === 200 || answer.status === 202) return decodeBody(answer, what);
+export function interpretAnswer(
+  answer: RawAnswer,
+  what: string,
+  { isForeign = false }: { readonly isForeign?: boolean | undefined } = {},
+): EdnValue | undefined {
+  if (answer.status === 200 || answer.status === 202) return decodeBody(answer, what, isForeign);
   if (answer.status === 404) {
     // If the endpoint exists, the body names the missing item.
     if (answer.text.trim() !== '' && mediaTypeOf(answer) !== undefined) return undefined;
@@ -40,12 +44,18 @@ export function interpretAnswer(answer: RawAnswer, what: string): EdnValue | und
   throw refusal(answer, what);
 }
 
+/** Returns the failure that our front reports behind rows that it already sent. */
+export function refusalIn(trailers: Readonly<Record<string, unknown>>): Pick<RawAnswer, 'status' | 'text'> | undefined {
+  const [, status, body = ''] = /^(\d{3}) ([\w+/=]*)$/.exec(String(trailers['front-refusal'] ?? '')) ?? [];
+  return status === undefined ? undefined : { status: Number(status), text: Buffer.from(body, 'base64').toString() };
+}
+
 function mediaTypeOf(answer: RawAnswer): MediaType | undefined {
   const media = answer.contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   return Object.hasOwn(DECODERS, media) ? (media as MediaType) : undefined;
 }
 
-function decodeBody(answer: RawAnswer, what: string): EdnValue {
+function decodeBody(answer: RawAnswer, what: string, isForeign: boolean): EdnValue {
   const { status } = answer;
   if (answer.text === '') throw new XtdbError('bad-response', `${what}: ${status} with an empty body.`, { status });
   const media = mediaTypeOf(answer);
@@ -57,7 +67,8 @@ function decodeBody(answer: RawAnswer, what: string): EdnValue {
     );
   }
   try {
-    return DECODERS[media](answer.text);
+    const decode = isForeign && media === 'application/transit+json' ? decodeForeignTransit : DECODERS[media];
+    return decode(answer.text);
   } catch (cause) {
     if (!(cause instanceof EdnError)) throw cause;
     throw new XtdbError('bad-response', `${what}: ${status}, but the answer cannot be read: ${cause.message}`, {

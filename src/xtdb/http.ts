@@ -7,7 +7,7 @@ import { CodedError } from '../values/coded-error.js';
 import { unlessAborted } from '../values/promises.js';
 import { codeOf } from '../values/thrown.js';
 import { describeAddress, isListed, mayMove, type NodeAddress, prefixOf } from './address.js';
-import { interpretAnswer, type MediaType, type RawAnswer } from './answers.js';
+import { interpretAnswer, type MediaType, refusalIn } from './answers.js';
 import { XtdbError } from './errors.js';
 import { type AskedAddress, answerOfNone, NO_NODE } from './no-node.js';
 import { authorisation, openPool } from './node-pool.js';
@@ -36,6 +36,11 @@ export interface HttpRequest {
    * separate connections, so that they never delay others.
    */
   readonly waits?: boolean;
+  /**
+   * True if other programs' values may be in the answer. In transit, each value that cannot be read
+   * becomes `UNREADABLE`. Otherwise such a value is an error.
+   */
+  readonly isForeign?: boolean;
   /** A limit for this answer in bytes, below the general one. */
   readonly maxAnswerBytes?: number;
   /** Returns the usable part of an answer over its limit. If absent, such an answer is an error. */
@@ -295,7 +300,8 @@ export class XtdbHttp {
       throw new XtdbError(code, `${what}: ${status}, but the answer was cut off.`, { status, cause });
     }
     const refused = refusalIn(response.trailers);
-    return interpretAnswer(refused === undefined ? { status, contentType, text } : { ...refused, contentType }, what);
+    const answer = refused === undefined ? { status, contentType, text } : { ...refused, contentType };
+    return interpretAnswer(answer, what, { isForeign: request.isForeign });
   }
 
   async #readBody(
@@ -372,12 +378,6 @@ export class XtdbHttp {
       cause: error,
     });
   }
-}
-
-/** Returns the failure that our front reports behind rows that it already sent. */
-function refusalIn(trailers: Readonly<Record<string, unknown>>): Pick<RawAnswer, 'status' | 'text'> | undefined {
-  const [, status, body = ''] = /^(\d{3}) ([\w+/=]*)$/.exec(String(trailers['front-refusal'] ?? '')) ?? [];
-  return status === undefined ? undefined : { status: Number(status), text: Buffer.from(body, 'base64').toString() };
 }
 
 /** Returns true unless the node certainly rejected the submission or never received it. */

@@ -190,7 +190,8 @@ export class TransactionLog {
 
   /**
    * Returns the transactions after `txId` with their documents: as many as fit into an answer of
-   * about `maxBytes`, and at least the first. Leaves out foreign and evicted documents.
+   * about `maxBytes`, and at least the first. Leaves out foreign and evicted documents, also those
+   * with values that cannot be read.
    *
    * @throws {XtdbError}
    */
@@ -209,6 +210,7 @@ export class TransactionLog {
         path: '/tx-log',
         params: { ...(txId < 0 ? {} : { 'after-tx-id': txId }), 'with-ops?': true },
         accept: 'application/transit+json',
+        isForeign: true,
         maxAnswerBytes: Math.min(most, MOST_WITH_DOCUMENTS),
         ...(most < MOST_WITH_DOCUMENTS ? { cut } : {}),
         ...this.#limits(options),

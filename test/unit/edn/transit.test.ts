@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { EdnError, type EdnErrorCode } from '../../../src/edn/errors.js';
-import { decodeTransit, encodeTransit } from '../../../src/edn/transit.js';
+import { decodeForeignTransit, decodeTransit, encodeTransit, UNREADABLE } from '../../../src/edn/transit.js';
 import {
   EdnDouble,
   EdnList,
@@ -96,6 +96,26 @@ describe('reading transit', () => {
     ['["~:a b"]', 'bad-name'],
   ])('refuses %j', (text, code) => {
     expect(codeOf(() => decodeTransit(text))).toBe(code);
+  });
+
+  test.each([
+    ['["^ ","~:a","~i9007199254740993","~:b",1]', ['a', UNREADABLE, 'b', 1]],
+    ['["^ ","~:a","~zNaN","~:b",["~n123456789012345678901234567890"]]', ['a', UNREADABLE, 'b', [UNREADABLE]]],
+    ['["^ ","~:a b",1,"~:c","~u531a379e-31bb-4ce1-8690-158dceb64be6"]', [UNREADABLE, 1, 'c', UNREADABLE]],
+    ['["^ ","~:a",["~#cmap",[[1],2]],"~:b",["~#a b",1]]', ['a', UNREADABLE, 'b', UNREADABLE]],
+  ])('replaces the values of other programs in %j, and reads the others', (text, expected) => {
+    const flat = expected.map((one, i) => (i % 2 === 0 && typeof one === 'string' ? kw(one) : one));
+    expect(decodeForeignTransit(text)).toEqual(new EdnMap(flat as EdnValue[]));
+  });
+
+  test('replaces a value that nests too deeply, and refuses an incomplete text of other programs', () => {
+    const deep = `[${'['.repeat(600)}${']'.repeat(600)},"~:after"]`;
+    expect(codeOf(() => decodeTransit(deep))).toBe('too-deep');
+    const [nested, after] = decodeForeignTransit(deep) as readonly EdnValue[];
+    let inner: EdnValue | undefined = nested;
+    while (Array.isArray(inner)) inner = inner[0];
+    expect([inner, after]).toEqual([UNREADABLE, kw('after')]);
+    expect(codeOf(() => decodeForeignTransit('["~#list",[["a"'))).toBe('truncated');
   });
 
   test('is unaffected by an earlier failed read', () => {
