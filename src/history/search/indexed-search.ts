@@ -26,10 +26,37 @@ export interface ComparedTexts {
   matches(text: string): boolean;
 }
 
+/** A candidate, and the time by which candidates are ordered. */
+interface TimedLine {
+  readonly line: CandidateLine;
+  readonly at: number | undefined;
+}
+
 /** Candidates with their texts, as far as these are known. */
 interface ReadBatch {
-  readonly lines: readonly CandidateLine[];
+  readonly lines: readonly TimedLine[];
   readonly texts: readonly (string | undefined)[];
+}
+
+/**
+ * Splits a list into parts of at least `atOnce` items. Items with one time stay in one part, because
+ * their places are ordered by name.
+ */
+function partsOf<T>(
+  items: readonly T[],
+  atOnce: number,
+  at: (item: T) => number | undefined,
+): readonly (readonly T[])[] {
+  const parts: T[][] = [];
+  let last: T | undefined;
+  for (const item of items) {
+    const part = parts.at(-1);
+    const isTied = last !== undefined && at(item) === at(last);
+    if (part !== undefined && (part.length < atOnce || isTied)) part.push(item);
+    else parts.push([item]);
+    last = item;
+  }
+  return parts;
 }
 
 /** Places whose texts may match, as an index proposes them. */
@@ -38,6 +65,8 @@ export interface ProposedPlaces {
   /** Texts of the candidates that do not match. */
   readonly others: readonly string[];
 }
+
+const timeOf = ({ segment, entry }: Candidate): number | undefined => segment.ats[entry];
 
 /** Finds the places that an index proposes for some literals. */
 export class IndexedPlaces {
@@ -65,20 +94,27 @@ export class IndexedPlaces {
     return this.#index
       .withLiterals(literals)
       ?.filter(({ segment, entry }) => wanted === undefined || ENTRY_KINDS[segment.kinds[entry] ?? 0] === wanted)
-      .sort((a, b) => sign * ((b.segment.ats[b.entry] ?? 0) - (a.segment.ats[a.entry] ?? 0)));
+      .sort((a, b) => sign * ((timeOf(b) ?? 0) - (timeOf(a) ?? 0)));
   }
 
   /**
-   * Yields the places of candidates in batches. Within a batch the newest place comes first, as in
-   * a search without an index. The caller still compares the texts. Reading a version takes longer
-   * than reading its text. So texts that are known without their versions are compared here, and
-   * left out if they do not match.
+   * Yields the places of candidates, newest first as in a search without an index. The caller still
+   * compares the texts. Reading a version takes longer than reading its text. So texts that are
+   * known without their versions are compared here, and left out if they do not match. The versions
+   * of the others are read `atOnce` at a time, when the caller asks for them.
    */
-  async *places(candidates: readonly Candidate[], compared: ComparedTexts): AsyncGenerator<ProposedPlaces> {
-    const batches = this.#batches(candidates);
+  async *places(
+    candidates: readonly Candidate[],
+    compared: ComparedTexts,
+    atOnce: number,
+  ): AsyncGenerator<ProposedPlaces> {
+    const batches = partsOf(candidates, BATCH, timeOf);
+    let begun = 0;
     const read = async (): Promise<ReadBatch | undefined> => {
-      const { value: lines } = batches.next();
-      return lines === undefined ? undefined : { lines, texts: await compared.read(lines) };
+      const batch = batches[begun++];
+      if (batch === undefined) return undefined;
+      const lines = batch.map((one) => ({ line: one.segment.line(one.entry) as CandidateLine, at: timeOf(one) }));
+      return { lines, texts: await compared.read(lines.map(({ line }) => line)) };
     };
     let next: Promise<ReadBatch | undefined> | undefined;
     for (let isFirst = true; ; isFirst = false) {
@@ -91,27 +127,19 @@ export class IndexedPlaces {
       const matches = new Map<string, boolean>();
       for (const text of batch.texts)
         if (text !== undefined && !matches.has(text)) matches.set(text, compared.matches(text));
-      const kept = batch.lines.flatMap(({ hash: _hash, inline: _inline, ...line }, i) => {
+      // The content and the arguments of a call are two entries of one version.
+      const kept = new Map<string, TimedLine>();
+      for (const [i, { line: found, at }] of batch.lines.entries()) {
         const text = batch.texts[i];
-        return text !== undefined && matches.get(text) === false ? [] : [JSON.stringify(line)];
-      });
-      const found = await Promise.all([...new Set(kept)].map((line) => this.#placesOf(JSON.parse(line))));
-      const others = [...matches].flatMap(([text, isMatch]) => (isMatch ? [] : [text]));
-      yield { places: mergedPlaces(found.flat()), others };
-    }
-  }
-
-  /**
-   * Yields the lines of candidates in batches. Places with one time stay in one batch, because they
-   * are ordered by name.
-   */
-  *#batches(candidates: readonly Candidate[]): Generator<readonly CandidateLine[]> {
-    const at = (i: number): number | undefined => candidates[i]?.segment.ats[candidates[i]?.entry ?? 0];
-    for (let from = 0; from < candidates.length; ) {
-      let end = Math.min(from + BATCH, candidates.length);
-      while (end < candidates.length && at(end) === at(end - 1)) end += 1;
-      yield candidates.slice(from, end).map(({ segment, entry }) => segment.line(entry) as CandidateLine);
-      from = end;
+        if (text !== undefined && matches.get(text) === false) continue;
+        const { hash: _hash, inline: _inline, ...line } = found;
+        kept.set(JSON.stringify(line), { line, at });
+      }
+      for (const part of partsOf([...kept.values()], atOnce, ({ at }) => at)) {
+        const found = await Promise.all(part.map(({ line }) => this.#placesOf(line)));
+        yield { places: mergedPlaces(found.flat()), others: [] };
+      }
+      yield { places: [], others: [...matches].flatMap(([text, isMatch]) => (isMatch ? [] : [text])) };
     }
   }
 

@@ -136,11 +136,12 @@ async function scopesOf(
   when: When,
   { session, visible }: { readonly session: SessionId | undefined; readonly visible?: SearchScope['visible'] },
 ): Promise<readonly SessionScope[]> {
-  if (session !== undefined) return [await SessionScope.open(timeline, session, when)];
+  if (session !== undefined) return [await SessionScope.open(timeline, session, { when })];
   const { snapshot } = await timeline.find(when, undefined);
   const all = (await snapshot.sessions()).map(({ id }) => id);
   const shown = [...(visible === undefined ? all : await visible(all))].sort();
-  return pLimit(SESSIONS_AT_ONCE).map(shown, (id) => SessionScope.open(timeline, id, when));
+  const at = { when, shared: new Map() };
+  return pLimit(SESSIONS_AT_ONCE).map(shown, (id) => SessionScope.open(timeline, id, at));
 }
 
 /**
@@ -161,9 +162,10 @@ export async function searchedPlaces(timeline: Timeline, scope: SearchScope): Pr
  */
 function openScopes(timeline: Timeline, { session, when }: Scope, visible: SearchScope['visible']): OpenScopes {
   const opened = new Map<SessionId, Promise<SessionScope | undefined>>();
+  const at = { when, shared: new Map() };
   const open = async (id: SessionId): Promise<SessionScope | undefined> => {
     if (visible !== undefined && session === undefined && !(await visible([id])).includes(id)) return undefined;
-    const scope = await SessionScope.open(timeline, id, when);
+    const scope = await SessionScope.open(timeline, id, at);
     const [head, isArriving] = await Promise.all([
       scope.snapshot.sessionHead(id),
       scope.snapshot.documents.isArriving(id),
@@ -275,7 +277,11 @@ const inOrder = (places: readonly SearchedPlace[], order: SearchOrder): readonly
 function proposed(
   places: IndexedPlaces,
   { required, ranges }: TextPattern,
-  { order, present }: { readonly order: SearchOrder; readonly present: Timeline['present'] },
+  {
+    order,
+    limit,
+    present,
+  }: { readonly order: SearchOrder; readonly limit: number; readonly present: Timeline['present'] },
 ): Parameters<typeof matching>[0] | undefined {
   const candidates = places.candidates(required, order);
   if (candidates === undefined) return undefined;
@@ -284,7 +290,8 @@ function proposed(
     matches: (text) => ranges(text)[Symbol.iterator]().next().done !== true,
   };
   return (async function* () {
-    for await (const { places: found, others } of places.places(candidates, compared)) {
+    // One more than the limit shows whether more texts exist.
+    for await (const { places: found, others } of places.places(candidates, compared, limit + 1)) {
       yield* readPlaces(inOrder(found, order));
       yield { others };
     }
@@ -321,7 +328,7 @@ export async function askSearch(
       const found = await scopeOf(timeline, scope);
       const { basis } = await timeline.find(found.when, found.session);
       const places = new IndexedPlaces(index, openScopes(timeline, found, scope.visible), found.filter);
-      const texts = proposed(places, wanted, { order, present: timeline.present });
+      const texts = proposed(places, wanted, { order, limit, present: timeline.present });
       if (texts !== undefined) {
         const answer = await matching(texts, wanted, { limit, around });
         return { ...defined({ session: found.session }), basis, ...answer, isIndexed: true };

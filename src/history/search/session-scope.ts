@@ -14,12 +14,15 @@ import { bandWays, type Exposure, exposureOf, exposureOfMessage, type Ways } fro
 /** The presence of a system prompt. Every request begins with it. */
 const ALWAYS: readonly Presence[] = [{ from: 0, until: Number.POSITIVE_INFINITY, whole: true, at: Infinity }];
 
+/** The versions of objects that the sessions of one search share. */
+export type SharedHistories = Map<ObjectId, Promise<readonly HistoryHead[]>>;
+
 /** A session at the basis of a search. Each part is read once, when it is first needed. */
 export class SessionScope {
   readonly snapshot: StoreSnapshot;
   readonly basis: Basis;
   readonly #timeline: Timeline;
-  readonly #heads = new Map<ObjectId, Promise<readonly HistoryHead[]>>();
+  readonly #heads: SharedHistories;
   #steps: Promise<readonly Step[]> | undefined;
   #ways: Promise<Ways> | undefined;
   #requests: Promise<readonly SessionRequest[]> | undefined;
@@ -28,17 +31,25 @@ export class SessionScope {
   private constructor(
     readonly session: SessionId,
     timeline: Timeline,
-    { snapshot, basis }: Pick<Point, 'snapshot' | 'basis'>,
+    { snapshot, basis, shared }: Pick<Point, 'snapshot' | 'basis'> & { readonly shared: SharedHistories },
   ) {
     this.#timeline = timeline;
     this.snapshot = snapshot;
     this.basis = basis;
+    this.#heads = this.isShared ? shared : new Map();
   }
 
-  /** @throws {HistoryError} `beyond-end`, `not-yet` */
-  static async open(asked: Timeline, session: SessionId, when: When): Promise<SessionScope> {
+  /**
+   * Opens a session. `shared` belongs to one moment: sessions without versions of their own use it
+   * together. @throws {HistoryError} `beyond-end`, `not-yet`
+   */
+  static async open(
+    asked: Timeline,
+    session: SessionId,
+    { when, shared = new Map() }: { readonly when: When; readonly shared?: SharedHistories },
+  ): Promise<SessionScope> {
     const timeline = await asked.of(session);
-    return new SessionScope(session, timeline, await timeline.find(when, session));
+    return new SessionScope(session, timeline, { ...(await timeline.find(when, session)), shared });
   }
 
   /** The paths that name its files. */

@@ -86,6 +86,25 @@ describe('the number of requests to the database', () => {
     expect(Object.values(asked.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(4);
   });
 
+  test('does not grow with the matches of a search beyond its limit', async () => {
+    const session = await client.openSession({ id: 'matched' });
+    for (let turn = 1; turn <= 60; turn++)
+      await session.recordCall({
+        tool: 'bash',
+        args: { turn },
+        status: 'ok',
+        content: `a frequent output ${turn}`,
+        answer: (id) => id,
+      });
+    const timeline = await Timeline.open(await client.delivered());
+    const index = await new SearchIndex(join(folder.root, 'index')).of(timeline);
+    const asked = await countRequests(() => askSearch(timeline, { pattern: 'a frequent output', limit: 5 }, index));
+    expect(asked.result).toMatchObject({ isIndexed: true, isCut: true });
+    expect(asked.result.hits).toHaveLength(5);
+    // The history of each of the 60 calls would take a request.
+    expect(asked.requests['/_xtdb/entity']).toBeLessThanOrEqual(20);
+  });
+
   test('is small for a list of contexts, which equal each alone; the first failure is reported', async () => {
     const session = await client.openSession({ id: 'listed' });
     // More steps than one page holds.

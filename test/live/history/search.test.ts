@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
+import { EdnMap, EdnTagged, kw } from '../../../src/edn/values.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { askSearch, type SearchAnswer } from '../../../src/history/search/search.js';
 import { SearchIndex } from '../../../src/history/search/search-index.js';
@@ -11,7 +12,7 @@ import { textPattern } from '../../../src/history/search/text-pattern.js';
 import { openClient, wholeRead } from '../../support/context.js';
 import { type Agent, stdioAgent, temporaryRoot } from '../../support/mcp-clients.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
-import { uniquePrefix } from '../../support/xtdb.js';
+import { executeForeignOn, uniquePrefix } from '../../support/xtdb.js';
 
 /** A text that this test wrote, and the transaction after which the database has it. */
 interface Written {
@@ -91,6 +92,9 @@ describe('a search', () => {
     await remove();
   });
 
+  const visible: NonNullable<Parameters<typeof askSearch>[1]['visible']> = async (all) =>
+    all.filter((id) => sessions.some((one) => one.id === id));
+
   /** Searches with the index, and expects the same hits as from a plain scan. */
   const search = async (asked: Parameters<typeof askSearch>[1]): Promise<SearchAnswer> => {
     const store = await client.delivered();
@@ -107,7 +111,7 @@ describe('a search', () => {
     const plain = await askSearch(timeline, asked);
     expect(ready).toBeDefined();
     const isLong = textPattern(asked.pattern).required.some((text) => text.length > 2);
-    expect([indexed.isIndexed, indexed.hits]).toEqual([isLong, plain.hits]);
+    expect([indexed.isIndexed, indexed.isCut, indexed.hits]).toEqual([isLong, plain.isCut, plain.hits]);
     return indexed;
   };
 
@@ -125,19 +129,22 @@ describe('a search', () => {
       .map(([number, from, length]) => textOf(number).slice(from, from + length))
       .filter((text) => text.trim() !== '' && !text.startsWith('/'));
     const moment = fc.option(fc.nat({ max: 11 }), { nil: undefined });
+    const scope = fc.record({ isAll: fc.boolean(), limit: fc.integer({ min: 1, max: 6 }) });
     await fc.assert(
-      fc.asyncProperty(part, fc.boolean(), moment, fc.boolean(), async (wanted, isExpression, at, isAll) => {
+      fc.asyncProperty(part, fc.boolean(), moment, scope, async (wanted, isExpression, at, { isAll, limit }) => {
         const escaped = wanted.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
         const session = isAll ? undefined : sessions[0]?.id;
         const tx = at === undefined ? undefined : written[at]?.txId;
-        const { hits, isCut } = await search({
+        const asked = {
           pattern: isExpression ? `/${escaped}/` : wanted,
           session,
           tx: tx === undefined ? undefined : String(tx),
-          limit: 1_000,
           // Texts of other tests are in the same database.
-          ...(isAll ? { visible: async (all) => all.filter((id) => sessions.some((one) => one.id === id)) } : {}),
-        });
+          ...(isAll ? { visible } : {}),
+        };
+        const { hits, isCut } = await search({ ...asked, limit: 1_000 });
+        const few = await search({ ...asked, limit });
+        expect([few.isCut, few.hits]).toEqual([hits.length > limit, hits.slice(0, limit)]);
         const anyCase = !isExpression && wanted === wanted.toLowerCase();
         const expression = new RegExp(escaped, anyCase ? 'gi' : 'g');
         const isWanted = (one: Written): boolean =>
@@ -153,8 +160,6 @@ describe('a search', () => {
   });
 
   test('lists the oldest hits first on request, also with a limit', async () => {
-    const visible: NonNullable<Parameters<typeof askSearch>[1]['visible']> = async (all) =>
-      all.filter((id) => sessions.some((one) => one.id === id));
     const newest = await search({ pattern: 'end', visible, limit: 1_000 });
     const first = await search({ pattern: 'end', visible, limit: 3, order: 'first' });
     const placeOf = ({ session, at, object }: SearchAnswer['hits'][number]) => [session, at, object];
@@ -202,6 +207,17 @@ describe('a search', () => {
     const absent = new Map([[`${prefix}-absent`, { 'xt/id': `${prefix}-absent` }]]);
     expect((await store.putMany([], absent)).result).toBe(false);
     expect((await search({ pattern: 'Alpha', session: fork.id })).isIndexed).toBe(true);
+  });
+
+  test('uses the index although another program writes values that Palimpsest cannot read', async () => {
+    const uuid = new EdnTagged('uuid', '531a379e-31bb-4ce1-8690-158dceb64be6');
+    await executeForeignOn(node.address, 'put', new EdnMap([kw('xt/id'), uuid, kw('name'), 'Alpha of another']));
+    const [first] = sessions;
+    await first?.reportMessage({ role: 'user', text: 'Written after the other program' });
+    await keep(first as ContextSession, 'Written after the other program');
+    const { hits, isIndexed } = await search({ pattern: 'after the other program', session: first?.id });
+    expect([isIndexed, hits.length]).toEqual([true, 1]);
+    expect((await search({ pattern: 'Alpha of another', limit: 5 })).hits).toEqual([]);
   });
 
   test('is refused if it matches every text, or names an unknown session, or a turn without a session', async () => {
