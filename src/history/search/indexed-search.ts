@@ -39,8 +39,8 @@ interface ReadBatch {
 }
 
 /**
- * Splits a list into parts of at least `atOnce` items. Items with one time stay in one part, because
- * their places are ordered by name.
+ * Splits a list into parts of at least `atOnce` items. Items with one time stay in one part,
+ * because their places are ordered by name.
  */
 function partsOf<T>(
   items: readonly T[],

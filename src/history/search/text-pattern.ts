@@ -34,6 +34,30 @@ function* expressionRanges(expression: RE2JS, text: string): Generator<TextRange
   while (matcher.find()) yield { at: matcher.start(), end: matcher.end() };
 }
 
+/**
+ * Matches expressions whose matches never contain the end of a line. Each part of such an
+ * expression is an escape, a class, a group or a character that is known to match no line end.
+ */
+const WITHIN_LINES =
+  /^(?:\\[wdSbB]|\\[^A-Za-z0-9\s]|\[(?!\^)\]?(?:[^\\\][\p{Cc}]|\\[wdS]|\\[^A-Za-z0-9\s])*\]|\((?:\?:|(?!\?))|[^\\[(\p{Cc}])+$/u;
+
+/**
+ * Yields the matches of an expression that stay within lines. Only lines with all the literals are
+ * matched, because finding a literal is much faster than the engine.
+ */
+function* rangesInLines(expression: RE2JS, literals: readonly string[], text: string): Generator<TextRange> {
+  const [first = ''] = literals;
+  for (let at = text.indexOf(first); at >= 0; ) {
+    const start = text.lastIndexOf('\n', at) + 1;
+    const found = text.indexOf('\n', at);
+    const end = found < 0 ? text.length : found;
+    const line = text.slice(start, end);
+    if (literals.every((one) => line.includes(one)))
+      for (const range of expressionRanges(expression, line)) yield { at: start + range.at, end: start + range.end };
+    at = text.indexOf(first, end);
+  }
+}
+
 function expressionPattern(pattern: string, source: string, flags: string): TextPattern {
   let expression: RE2JS;
   try {
@@ -52,7 +76,10 @@ function expressionPattern(pattern: string, source: string, flags: string): Text
   if (expression.matcher('').find()) throw refused(pattern, 'it matches an empty text, so it would match everything');
   const required = requiredTexts(source);
   // Looking for them is much faster than the engine. Half a letter of two units may be repeated.
-  const certain = flags.includes('i') ? [] : required.filter((one) => one.isWellFormed());
+  const whole = required.filter((one) => one.isWellFormed()).sort((a, b) => b.length - a.length);
+  const certain = flags.includes('i') ? [] : whole;
+  if (certain.length > 0 && !flags.includes('s') && WITHIN_LINES.test(source))
+    return { ranges: (text) => rangesInLines(expression, certain, text), required };
   const mayMatch = (text: string): boolean => certain.every((one) => text.includes(one));
   return { ranges: (text) => (mayMatch(text) ? expressionRanges(expression, text) : []), required };
 }

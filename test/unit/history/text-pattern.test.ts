@@ -51,9 +51,26 @@ describe('a search pattern', () => {
       '|',
       '🐘',
       'a🐘?',
+      '^',
+      '$',
+      '\\b',
+      '\\B',
+      '\\s',
+      '\\W',
+      '\\n',
+      '[a\\n]',
+      '[^a]',
+      '[\\s]',
+      '(?s)',
+      '(?s:.)',
+      '\\S',
+      '{2}',
     );
     const source = fc.array(piece, { minLength: 1, maxLength: 6 }).map((pieces) => pieces.join(''));
-    const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '.', 'A', 'x', ']', '🐘'), maxLength: 40 });
+    const text = fc.string({
+      unit: fc.constantFrom('a', 'b', 'c', '.', 'A', 'x', ']', '🐘', '\n', ' '),
+      maxLength: 40,
+    });
     fc.assert(
       fc.property(source, text, (expression, searched) => {
         let found: readonly string[];
@@ -70,6 +87,7 @@ describe('a search pattern', () => {
         const required = requiredTexts(expression).filter((part) => part.isWellFormed());
         for (const one of all) for (const part of required) expect(one).toContain(part);
       }),
+      { numRuns: 2_000 },
     );
   });
 
