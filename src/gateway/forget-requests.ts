@@ -41,7 +41,7 @@ export const FORGET_REQUESTS: Forgetter = {
         throw new GatewayError(
           'log-in-use',
           `the gateway of process ${writer.pid} still writes ${path}, which holds a request of the order: ` +
-            'end it, then go on with: palimpsest erase --resume',
+            'end it, then continue with: palimpsest erase --resume',
         );
       await rm(path, { force: true });
     }

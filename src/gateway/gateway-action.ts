@@ -69,7 +69,7 @@ export async function openGateway({
   const failed = (reason: string): void => {
     void report.missed(reason);
     if (!isSaid)
-      onTrouble(`a model call is not logged: ${reason}. The agent goes on; palimpsest doctor counts such calls`);
+      onTrouble(`a model call is not logged: ${reason}. The agent continues; palimpsest doctor counts such calls`);
     isSaid = true;
   };
   const log = new GatewayLog(dataDir, { failed }, defined({ mask }));

@@ -92,7 +92,7 @@ function withinLine(result: CallToolResult, name: string): CallToolResult {
   if (bytes <= LONGEST_RESULT_BYTES) return result;
   return failedCall(
     `Error: the answer of ${name} has ${bytes} bytes, and the limit is ${LONGEST_RESULT_BYTES}.\n` +
-      'Ask for less of it with limit.',
+      'Request less of it with limit.',
   );
 }
 

@@ -157,7 +157,7 @@ export class StdioTransport implements Transport {
     if (messages.length === 0 || messages.length > LARGEST_BATCH) {
       const message =
         `A batch holds 1 to ${LARGEST_BATCH} messages, this one ${messages.length}; nothing was done. ` +
-        'Send each on a line of its own.';
+        'Send each on a separate line.';
       this.#refuse(null, { code: ErrorCode.InvalidRequest, message });
       return;
     }

@@ -146,7 +146,7 @@ async function startOver(folder: DataFolder, options: ChosenStart): Promise<Runn
   if (log === undefined && options.restoreFrom !== undefined) {
     throw new NodeError(
       'profile-mismatch',
-      `${folder.dir} has a database of its own, whose index cannot come from a checkpoint. ` +
+      `${folder.dir} has its own database, whose index cannot come from a checkpoint. ` +
         'Leave out --restore, or name a shared log (--profile, --log).',
     );
   }

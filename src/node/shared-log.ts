@@ -131,7 +131,7 @@ export async function chooseLog(
     if (known === undefined) return { profile, log: undefined };
     throw new NodeError(
       'profile-mismatch',
-      `${folder.dir} holds the index of a node over ${describeSharedLog(known)}, and a database of its own ` +
+      `${folder.dir} holds the index of a node over ${describeSharedLog(known)}, and its own database ` +
         '(profile rocksdb) was asked for. Leave out --profile (and PALIMPSEST_PROFILE), or name another folder ' +
         'with --data.',
     );
@@ -148,7 +148,7 @@ export async function chooseLog(
   if ((await namesIn(folder.dir)).includes('golden')) {
     throw new NodeError(
       'profile-mismatch',
-      `${folder.dir} holds a database of its own (profile rocksdb), which is not part of ` +
+      `${folder.dir} holds its own database (profile rocksdb), which is not part of ` +
         `${describeSharedLog(log)}. Name another folder with --data.`,
     );
   }

@@ -42,7 +42,7 @@ const FAILURES = {
     code: 'data-older',
     nextStep:
       'Use the version that wrote it for as long as its nodes run, or begin a new log: ' +
-      'this version has no way to move it on.',
+      'this version cannot migrate it.',
   },
   'log-unreachable': {
     code: 'log-unreachable',

@@ -108,7 +108,7 @@ function bindings(strip: Strip | undefined, onHelp: () => void): readonly KeyBin
           },
           {
             key: 'c',
-            does: 'what changed since the call before',
+            does: 'what changed since the previous call',
             run: () => goTo(from('changes', { step: stepFor('changes', strip) })),
           },
           ...(isServed() ? [{ key: 'f', does: 'follow the session, or stop following', run: toggleFollowing }] : []),

@@ -19,7 +19,7 @@ const HINTS: Readonly<Record<ViewName, string>> = {
   conversation: 'prompts, prose and tool calls',
   strip: 'what was in the context, call by call',
   request: 'what the model saw at a call, part by part',
-  changes: 'what changed since the call before, and why',
+  changes: 'what changed since the previous call, and why',
   money: 'what the session cost, and why',
   files: 'authors of changes, stale copies, and restoring files',
   object: 'versions of one file',

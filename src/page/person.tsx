@@ -158,7 +158,7 @@ export function ForkHere({ step, call }: { readonly step: number; readonly call:
           the messages, the loaded files and the prompt of that moment
           {isForeign === true &&
             ', as the transcript has them. The other agent does not know of it, and no file is put back'}
-          . Next, set this command as an MCP server of your agent, which then goes on in the new session:{' '}
+          . Next, set this command as an MCP server of your agent, which then continues in the new session:{' '}
           <code class="command">{command('mcp', '--session', id)}</code>{' '}
           <CopyButton text={() => command('mcp', '--session', id)} label="Copy the command" />
         </>

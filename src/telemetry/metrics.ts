@@ -41,7 +41,7 @@ export const METRICS = {
   'palimpsest.steps.delivered': {
     kind: 'counter',
     unit: '{step}',
-    what: 'Steps that the database has taken',
+    what: 'Steps that the database has stored',
     labels: [],
   },
   'palimpsest.delivery.duration': {
@@ -63,7 +63,12 @@ export const METRICS = {
     what: 'Age of the oldest acknowledged record that the database does not have; 0 if there is none',
     labels: [],
   },
-  'palimpsest.delivery.outage': { kind: 'gauge', unit: '1', what: '1 while the database takes no writes', labels: [] },
+  'palimpsest.delivery.outage': {
+    kind: 'gauge',
+    unit: '1',
+    what: '1 while the database accepts no writes',
+    labels: [],
+  },
   'palimpsest.journal.size': {
     kind: 'gauge',
     unit: 'By',

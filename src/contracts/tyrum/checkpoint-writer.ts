@@ -102,7 +102,7 @@ export class SentCheckpoint implements CheckpointWriter {
     if (this.#complaint === undefined) return;
     throw new TyrumError(
       'checkpoint-refused',
-      `the checkpoint was not taken: ${this.#complaint}; write it again, or send it with last_try`,
+      `the checkpoint was not accepted: ${this.#complaint}; write it again, or send it with last_try`,
     );
   }
 }

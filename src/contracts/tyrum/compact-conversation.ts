@@ -163,7 +163,7 @@ export function compactionRecords(
   const { shrunk, state } = view;
   if (shrunk === undefined) return [];
   const { reason, reserved } = wish;
-  const losses = (state.summary?.summary.refused ?? []).map((why) => `a checkpoint was not taken: ${why}`);
+  const losses = (state.summary?.summary.refused ?? []).map((why) => `a checkpoint was not accepted: ${why}`);
   if (unsaid.length > 0)
     losses.push(`the checkpoint has no room for ${unsaid.length} sentences of users that say what must hold`);
   return viewRecords(projection, view, { target: 'model', surface: SURFACE, trigger: reason, at }).map((record) => {

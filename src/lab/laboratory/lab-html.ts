@@ -118,7 +118,7 @@ function sessionPlots({ name, calls, policies }: LabSession, marks: ReadonlyMap<
       lines(({ cost }) => accumulated(cost)),
     ),
     linePlot(
-      { ...frame, title: 'same beginning as the call before', show: (share) => `${Math.round(100 * share)} %` },
+      { ...frame, title: 'same beginning as the previous call', show: (share) => `${Math.round(100 * share)} %` },
       lines(({ same }) => same),
     ),
     '</details>',

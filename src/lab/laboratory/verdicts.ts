@@ -96,7 +96,7 @@ export function limitsOf(report: LabReport): string {
   const heavy = needing?.withoutHeaviest;
   return [
     'No model ran here. Recorded answers are fixed, so no figure is a solve rate, and a changed context might have ' +
-      'changed every answer behind it. A needed line is one that the model repeated. A text that it used without ' +
+      'changed every answer after it. A needed line is one that the model repeated. A text that it used without ' +
       'repeating it does not count, and a repeated habit counts as a need. A dropped text is put back at the price ' +
       'of one more call and of the text. Published measurements say that models often do not fetch such texts, so ' +
       'the true price is higher: worse work, not more tokens.',
@@ -104,7 +104,7 @@ export function limitsOf(report: LabReport): string {
       ? `Settings were chosen on ${split.train.length} sessions and are reported on ${split.test.length} others. ` +
         'Our rules and the constants beside the lifetimes were written by people who had seen recordings of both ' +
         'sides, so the test side is held out for lifetimes only.'
-      : 'Settings were chosen on the sessions that they are reported on, so these figures are too kind.',
+      : 'Settings were chosen on the sessions that they are reported on, so these figures are too favourable.',
     `${sessions.length} sessions of ${groups} projects and ${families} formats are few, and intervals over sessions ` +
       'of few projects are too narrow. ' +
       (heavy === undefined

@@ -129,7 +129,7 @@ const entries = {
       .string()
       .describe(
         'Such as `model-change`, `aborted`, `file-attached`. The text of `titled` names the session. ' +
-          'After `rewind` the conversation goes on from `parent_id`; `text` is the abandoned part',
+          'After `rewind` the conversation continues from `parent_id`; `text` is the abandoned part',
       ),
     text: z.string().optional(),
     undone_from: id

@@ -27,10 +27,10 @@ function notes({ clock, complete, objects, tree, recorded }: ReplayReport): read
   const said: readonly (string | undefined)[] = [
     complete ? undefined : '**The recording is cut off: what came after is not in this report.**',
     clock.backwards > 0
-      ? `The clock ran backwards ${grouped(clock.backwards)} times; such moments count as the one before.`
+      ? `The clock ran backwards ${grouped(clock.backwards)} times; each such moment counts as the previous one.`
       : undefined,
     clock.impossible > 0
-      ? `${grouped(clock.impossible)} moments are impossible or in the future; they count as the one before.`
+      ? `${grouped(clock.impossible)} moments are impossible or in the future; each counts as the previous one.`
       : undefined,
     recorded.unanswered > 0
       ? `${grouped(recorded.unanswered)} calls never had a result; they are recorded as failed, with empty output.`

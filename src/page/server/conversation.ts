@@ -71,7 +71,7 @@ const EVENTS: Readonly<Record<NonNullable<Step['event']>['kind'], string>> = {
   shortened: 'The harness sends less of its history.',
   diverged: "The harness's history continues differently.",
   forked: 'Everything before this line was made in another session.',
-  paused: "Palimpsest was turned off: from here on, requests are the harness's own list.",
+  paused: "Palimpsest was turned off: the next requests are the harness's own list.",
   resumed: 'Palimpsest was turned on.',
   bypassed: "A model call used the harness's own list.",
   lost: 'An acknowledged step was lost in a damaged journal.',
@@ -98,7 +98,7 @@ interface Facts {
   readonly outputs: ReadonlyMap<string, { readonly output: string; readonly args: object; readonly display: string }>;
   readonly files: ReadonlyMap<ObjectId, Described>;
   readonly stale: ReadonlySet<number>;
-  /** The files that commands put back, by step. */
+  /** The files that commands restored, by step. */
   readonly putBack: ReadonlyMap<number, readonly PutBackFile[]>;
   readonly sights: Awaited<ReturnType<typeof editSights>>;
   /** By step, the files that a call without a recorded result changed, as a later text shows. */

@@ -177,7 +177,7 @@ export function fallSentence(call: CountedCall, steps: readonly Step[]): string 
   if (isTold) return undefined;
   const other = call.modelBefore === undefined ? '' : ', which another model answered';
   return (
-    `The provider counted ${grouped(call.fewer)} tokens fewer than at the call before${other}; ` +
+    `The provider counted ${grouped(call.fewer)} tokens fewer than at the previous call${other}; ` +
     'which text left is not recorded.'
   );
 }

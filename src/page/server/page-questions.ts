@@ -193,7 +193,7 @@ export const PAGE_QUESTIONS = {
         .string()
         .max(250)
         .optional()
-        .describe('A..B: two moments, each as `at`. ..B: B and the request before it. Default: the two newest'),
+        .describe('A..B: two moments, each as `at`. ..B: B and the previous request. Default: the two newest'),
       ...pin,
     }),
     example: { session: 'fix-cart', range: 'turn:6..turn:7' },

@@ -222,7 +222,7 @@ function Filters({ changes }: { readonly changes: Changes }) {
       </label>
       {since !== undefined && (
         <button type="button" onClick={() => refine({ from: undefined })}>
-          Since the call before
+          Since the previous call
         </button>
       )}
     </div>

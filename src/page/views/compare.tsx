@@ -166,9 +166,7 @@ function TwoSessions({ one, other }: { readonly one: string; readonly other: str
         );
         return (
           <>
-            {calls !== null && (
-              <p>They share their past: the first {plural(calls, 'call')}. From there on they differ.</p>
-            )}
+            {calls !== null && <p>They share their past: the first {plural(calls, 'call')}. Then they differ.</p>}
             {strips.some(({ calls: own }) => own.some(({ kind }) => kind === 'transcript')) && <TranscriptNote />}
             {strips.length === 2 && <Curves strips={strips} moneys={moneys} rows={rows} shared={calls ?? undefined} />}
             <SideBySide rows={rows} moneys={moneys} outcomes={sides.map(({ outcome }) => outcome ?? '')} />

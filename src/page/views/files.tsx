@@ -105,7 +105,7 @@ function PutBack({ plan, call }: { readonly plan: RestorePlan; readonly call: nu
       )}
       <CopyTo plan={plan} />
       <p>
-        Over the files themselves, only by the command line. It keeps what it replaces, to give it back:{' '}
+        Only the command line overwrites the files themselves. It keeps what it replaces, so this can be undone:{' '}
         <code>{restore}</code> <CopyButton text={() => restore} label="Copy the command" />
       </p>
     </section>

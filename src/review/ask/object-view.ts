@@ -118,16 +118,13 @@ export async function requireText(view: ObjectView): Promise<VersionText> {
   if (text !== undefined) return text;
   const { version, gone } = view;
   const id = quoted(version['xt/id']);
-  if (gone) throw new HistoryError('no-content', `${id} was deleted at that moment; ask for an earlier one`);
+  if (gone) throw new HistoryError('no-content', `${id} was deleted at that moment; name an earlier moment`);
   if (version.type !== 'file')
-    throw new HistoryError(
-      'no-content',
-      `${id} is a ${version.type} and has no text of its own; palimpsest show prints it`,
-    );
+    throw new HistoryError('no-content', `${id} is a ${version.type}, which has no text; palimpsest show prints it`);
   throw new HistoryError(
     'no-content',
     version.file_hash === null
-      ? `${id} had not been read at that moment; ask for a later one`
+      ? `${id} had not been read at that moment; name a later moment`
       : `${id} is not text; only its hash was kept`,
   );
 }

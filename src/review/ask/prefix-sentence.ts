@@ -35,7 +35,7 @@ export function causeClause({ isPrefix, cause }: Pick<PrefixDiff, 'isPrefix' | '
 export function prefixSentence({ isPrefix, again, written, cause, to }: PrefixDiff): string {
   const clause = causeClause({ isPrefix, cause });
   if (clause === undefined)
-    return `Nothing was written again: the request continues the one before it, with ${grouped(written)} new tokens.`;
+    return `Nothing was written again: the request continues the previous one, with ${grouped(written)} new tokens.`;
   const where = namesPlace(clause) ? '' : ` in turn ${to.turn}`;
   return `${grouped(again)} tokens were written again because ${clause}${where}.`;
 }

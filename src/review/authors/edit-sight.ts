@@ -43,25 +43,26 @@ function hadText({ seen, isRecorded, whole, isOwnSince, isThere, lines }: SeenOf
   const part = lines.length === 0 ? 'a part' : `lines ${rangesText(lines)}`;
   const of = seen === undefined ? 'it' : `version ${seen.number}`;
   if (whole !== undefined) {
-    const later = isOwnSince ? `with its own edits up to ${of}` : `and ${part} of ${of}`;
+    const whose = isRecorded ? "the agent's" : 'its';
+    const later = isOwnSince ? `with ${whose} own edits up to ${of}` : `and ${part} of ${of}`;
     const since = seen === undefined || seen.number <= whole ? '' : `, ${later}`;
     return isRecorded
-      ? `Version ${whole} stood whole in the context${since}.`
+      ? `The context had all of version ${whole}${since}.`
       : `The agent had read all of version ${whole}${since}.`;
   }
-  if (isThere) return isRecorded ? `Only ${part} of ${of} stood in the context.` : `It had read only ${part} of ${of}.`;
+  if (isThere) return isRecorded ? `The context had only ${part} of ${of}.` : `It had read only ${part} of ${of}.`;
   if (seen === undefined) return 'The agent had not read it.';
   const call = seen.call === undefined ? '' : ` at call ${seen.call}`;
-  return `Nothing of it stood in the context any more. The agent had last seen ${of}${call}.`;
+  return `The context no longer had any part of it. The agent had last seen ${of}${call}.`;
 }
 
 /** Describes the place of the replaced text. */
 function whereReplaced(replaced: ReplacedText, had: SeenOfFile): string {
   if (replaced === undefined) return '';
-  if (replaced === 'not recorded') return ' Whether the replaced text stood there is not recorded.';
+  if (replaced === 'not recorded') return ' Whether the context had the replaced text is not recorded.';
   const version = knownWhole(had);
   const there = version !== undefined ? `version ${version}` : had.lines.length > 0 ? 'these lines' : 'this part';
-  if (typeof replaced === 'number') return ` The replaced text stands ${replaced} times in ${there}.`;
+  if (typeof replaced === 'number') return ` The replaced text occurs ${replaced} times in ${there}.`;
   return replaced === 'there' ? ` The replaced text is in ${there}.` : ` The replaced text is not in ${there}.`;
 }
 
@@ -69,7 +70,7 @@ function whereReplaced(replaced: ReplacedText, had: SeenOfFile): string {
 export function editSight(had: SeenOfFile, replaced: ReplacedText): EditSight {
   const { seen, was, isThere, whole } = had;
   const isStale = was !== undefined && seen !== undefined && was > seen.number;
-  const stale = isStale ? ` On the disk was version ${was}.` : '';
+  const stale = isStale ? ` Version ${was} was on the disk.` : '';
   const isUnseen = !isThere && whole === undefined;
   return {
     sentence: `${hadText(had)}${stale}${whereReplaced(replaced, had)}`,

@@ -85,7 +85,7 @@ const EVENTS: Readonly<Record<LoggedEvent['kind'], string>> = {
   shortened: 'the harness sends less of its history',
   diverged: "the harness's history continues differently",
   forked: 'everything before was made in another session',
-  paused: "Palimpsest was turned off: from here on, requests are the harness's own list",
+  paused: "Palimpsest was turned off: the next requests are the harness's own list",
   resumed: 'Palimpsest was turned on',
   bypassed: "a model call used the harness's own list",
   lost: 'an acknowledged step was lost in a damaged journal',

@@ -131,7 +131,7 @@ export const QUESTIONS = {
         .string()
         .max(250)
         .optional()
-        .describe('A..B: two moments, each as `at`. Default: compares each request with the one before it'),
+        .describe('A..B: two moments, each as `at`. Default: compares each request with the previous one'),
       limit: z.coerce
         .number()
         .int()

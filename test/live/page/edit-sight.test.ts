@@ -58,21 +58,21 @@ describe('the edits of an imported session', () => {
     const sights = (await calls()).flatMap(({ tool, files }) =>
       tool === 'edit' ? [[files[0]?.sight?.is_doubtful, files[0]?.sight?.sentence]] : [],
     );
-    const whole = 'Version 1 stood whole in the context';
-    const lines = 'Only lines 1–2 of version 1 stood in the context.';
+    const whole = 'The context had all of version 1';
+    const lines = 'The context had only lines 1–2 of version 1.';
     expect(sights).toEqual([
       [true, `${whole}. The replaced text is not in version 1.`],
       [false, `${whole}. The replaced text is in version 1.`],
-      [true, `${whole}, with its own edits up to version 2. The replaced text is not in version 2.`],
+      [true, `${whole}, with the agent's own edits up to version 2. The replaced text is not in version 2.`],
       [true, `${lines} The replaced text is not in these lines.`],
       [false, `${lines} The replaced text is in these lines.`],
-      [false, `${whole}, with its own edits up to version 2. The replaced text is in version 2.`],
-      [true, expect.stringMatching(/^Nothing of it stood in the context any more\. .* version 2 at call \d+\.$/)],
+      [false, `${whole}, with the agent's own edits up to version 2. The replaced text is in version 2.`],
+      [true, expect.stringMatching(/^The context no longer had any part of it\. .* version 2 at call \d+\.$/)],
     ]);
   });
 
   test('say the same on the page of the file, at the call, and in the log', async () => {
-    const sentence = 'Version 1 stood whole in the context. The replaced text is not in version 1.';
+    const sentence = 'The context had all of version 1. The replaced text is not in version 1.';
     const { calls: named } = await fileAuthors(timeline, session, '/p/a.ts');
     const failed = named.find(({ effect }) => effect === 'tried to change');
     expect(failed?.sight).toEqual({ sentence, is_doubtful: true });

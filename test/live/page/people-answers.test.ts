@@ -163,7 +163,7 @@ describe('a page that was started in another folder', () => {
       files: [{ name: path('cart.ts'), effect: 'changed', version: { number: 3 }, sight: { is_doubtful: true } }],
     });
     expect(edit?.kind === 'call' ? edit.files[0]?.sight?.sentence : '').toMatch(
-      /^The agent had read all of version 1\. On the disk was version 2\. The replaced text is in version 1\.$/,
+      /^The agent had read all of version 1\. Version 2 was on the disk\. The replaced text is in version 1\.$/,
     );
     expect(rows.find((row) => row.kind === 'event')).toMatchObject({ summary: 'We fixed the cart.', dropped: 2 });
     const part = await ask('/v1/conversation', 'Conversation', { session: name, call: 4, limit: 2 });

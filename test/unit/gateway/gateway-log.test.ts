@@ -212,7 +212,7 @@ describe("the gateway's log", () => {
           await pass(large);
           await pass(large);
           expect(gateway.troubles).toHaveLength(1);
-          expect(gateway.troubles[0]).toMatch(/a model call is not logged: .*The agent goes on/);
+          expect(gateway.troubles[0]).toMatch(/a model call is not logged: .*The agent continues/);
           expect(await gatewayTroubles(dataDir)).toMatchObject([{ pid: process.pid, missed: 2, isRunning: true }]);
           await pass(conversation(4));
           expect((await gateway.logged()).map(textOf)).toEqual([conversation(2), conversation(4)]);

@@ -121,7 +121,7 @@ describe('a fall of the provider’s count', () => {
 
   test('is reported, with the note that the transcript lacks its cause', () => {
     expect(fallSentence(fallen, steps)).toBe(
-      'The provider counted 35,204 tokens fewer than at the call before; which text left is not recorded.',
+      'The provider counted 35,204 tokens fewer than at the previous call; which text left is not recorded.',
     );
     expect(fallSentence({ ...fallen, fewer: 0 }, steps)).toBeUndefined();
   });

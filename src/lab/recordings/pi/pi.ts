@@ -82,7 +82,7 @@ class PiReader implements LineReader {
 
   #header(record: JsonObject, place: string): readonly RecordedEntry[] {
     if (this.#session === undefined) return this.#begin(record, place);
-    this.#onLoss({ reason: 'duplicate-id', place, detail: 'a second header: the session goes on' });
+    this.#onLoss({ reason: 'duplicate-id', place, detail: 'a second header: the session continues' });
     return [];
   }
 

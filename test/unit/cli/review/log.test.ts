@@ -55,7 +55,7 @@ describe('a log for people', () => {
     expect(turnLines(turn, style)).toEqual([
       'turn 2 of s1, steps 3-4, opened by user-message',
       '       3  user: first line …',
-      "       3  Palimpsest was turned off: from here on, requests are the harness's own list",
+      "       3  Palimpsest was turned off: the next requests are the harness's own list",
       '          epoch 2 began (saving): 1200 tokens written again, 900 saved a call',
       '       4  bash\\x1b[2J ls ✗ 12 chars',
       '          note a.ts was not taken up',
