@@ -42,7 +42,7 @@ const HELD_AT_ONCE = 500;
 
 /**
  * Yields groups of transactions with at most `HELD_AT_ONCE` versions. A larger transaction is a
- * group of its own.
+ * separate group.
  */
 function* groups(transactions: readonly CollectedTransaction[]): Generator<readonly CollectedTransaction[]> {
   let group: CollectedTransaction[] = [];

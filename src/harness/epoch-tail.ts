@@ -115,8 +115,8 @@ export function listTail({ messages, placed, start, turn, known = new GrowingTai
 const NO_RESULTS = new Set<never>();
 
 /**
- * Returns the tail for a harness without a list of its own: the recorded chat. It has no reasoning,
- * and notes contain the results.
+ * Returns the tail for a harness without its own list: the recorded chat. It has no reasoning, and
+ * notes contain the results.
  */
 export function chatTail(state: SessionState): EpochTail {
   const { marks, turn } = state;

@@ -119,7 +119,7 @@ export class GrowingTail {
    */
   from(list: PlacedList, from: number): KnownTail {
     const walk = this.#walk?.from === from && this.#walk.goesOnIn(list) ? this.#walk : new TailWalk(from);
-    // Dropped while processing: after a failure, the state must not be used again.
+    // The state is removed during the work, because it must not be used again after a failure.
     this.#walk = undefined;
     walk.on(list, this.#history);
     this.#walk = walk;

@@ -332,7 +332,7 @@ export class GrowingHistory {
    */
   of(messages: readonly ReportedMessage[]): History {
     const walk = this.#walk !== undefined && beginsWith(messages, this.#messages) ? this.#walk : new HistoryWalk({});
-    // Dropped while parsing: after a failure, the state must not be used again.
+    // The state is removed during parsing, because it must not be used again after a failure.
     this.#walk = undefined;
     const { history } = walk.on(messages);
     this.#messages = [...messages];

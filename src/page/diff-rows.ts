@@ -100,7 +100,7 @@ export interface Hunk {
 
 /**
  * Returns the rows of a unified difference. A hunk whose `new_start` is 0 has no line numbers. A
- * row with dots separates it from the hunk before.
+ * row with dots separates it from the previous hunk.
  */
 export function hunkRows(hunks: readonly Hunk[]): readonly DiffRow[] {
   return hunks.flatMap((hunk, i): readonly DiffRow[] => {

@@ -6,7 +6,7 @@ import type { ModelMove } from './checked-model.js';
 export const ALLOWED = ['--allowedTools', 'Read,Edit,Bash,Task,Agent'] as const;
 
 /**
- * Environment of Claude Code without traffic of its own. With `address` it talks to that base
+ * Environment of Claude Code without its background traffic. With `address` it talks to that base
  * address and searches for tools, as it does with the provider.
  */
 export const claudeEnv = (home: string, address?: string): NodeJS.ProcessEnv => ({

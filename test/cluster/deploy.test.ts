@@ -167,7 +167,7 @@ describe('the services of the compose file', () => {
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/401.*token/) });
   });
 
-  throughProxy('the proxy has one address for both, and goes on with one when the other is killed', async () => {
+  throughProxy('the proxy has one address for both, and continues with one when the other is killed', async () => {
     const file = join(dir, 'haproxy.cfg');
     await writeFile(file, (await deploy('haproxy.cfg')).replace(':7390', `127.0.0.1:${ports.proxy}`));
     const { environment, ports: published } = await serviceOf('proxy');

@@ -9,7 +9,7 @@ import { testNodeAddress } from './xtdb.js';
 export const testAddress = testNodeAddress;
 
 /**
- * Opens a client over a folder. Each has a filesystem id of its own, so that tests never share a
+ * Opens a client over a folder. Each has a different filesystem id, so that tests never share a
  * file's object.
  */
 export function openClient(root: string, options: Partial<ContextClientOptions> = {}): Promise<ContextClient> {

@@ -29,7 +29,7 @@ export default async function startNode() {
     dataDir,
     '--profile',
     profile,
-    // A suite with a node of its own can run for twenty minutes.
+    // A suite with a separate node can run for twenty minutes.
     '--idle-exit',
     '3600',
     '--json',

@@ -39,7 +39,7 @@ export const versionsOf = (client: ContextClient, id: ObjectId | undefined, coun
     (all) => all.length >= count,
   );
 
-/** A folder with a project, on a filesystem id of its own, and the clients that track it. */
+/** A folder with a project, with a separate filesystem id, and the clients that track it. */
 export class TrackedProject {
   readonly folder: string;
   readonly root: string;

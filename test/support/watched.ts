@@ -82,7 +82,7 @@ export class WatchedMachine {
     });
   }
 
-  /** Resolves once nothing is followed any more. */
+  /** Resolves once no session is followed. */
   ended = (): Promise<void> => this.#ended;
 
   /** Ends following. */

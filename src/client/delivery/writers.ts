@@ -22,8 +22,7 @@ export interface PlannedWrite {
   readonly ready: () => Promise<void>;
   readonly plan: Plan<WriteResult>;
   /**
-   * Receives the result of a shared transaction. Undefined for a write with a transaction of its
-   * own.
+   * Receives the result of a shared transaction. Undefined for a write with a separate transaction.
    */
   readonly shares?: ((result: WriteResult) => void) | undefined;
   /** Whether an earlier process may have applied the write. */

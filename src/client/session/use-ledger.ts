@@ -158,7 +158,7 @@ export class UseLedger {
       // An edit or a partial read uses the file and changes its shown text.
       else if (before !== undefined) this.#show({ id: file, kind: before.kind, text }, before.shown);
     }
-    // A whole read has no text of its own, because it shows its file's text.
+    // A whole read has no separate text, because it shows its file's text.
     const input = this.#settings.inputs ? editInput({ tool, args }) : undefined;
     const text = input === undefined ? content : `${input}\n${content}`;
     // A verb's answer is not kept: it reports a change of the sets, and the request shows the sets.

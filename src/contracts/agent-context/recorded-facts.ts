@@ -130,8 +130,8 @@ function budgetOf(record: ContextRecord<'budget'>, source: FactSource) {
 }
 
 /**
- * Converts a recorded injection to an injection and the assembly that it names. The assembly has
- * one block, with the hash of the injected text.
+ * Converts a recorded injection to two objects of the draft: an injection, and the assembly that it
+ * names. The assembly has one block, with the hash of the injected text.
  */
 function injectionOf(record: ContextRecord<'injection'>, { table, redactor }: FactSource) {
   const { body, at } = record;

@@ -148,8 +148,8 @@ function messagesIn(given: AmplifierMessage, now: number): readonly AmplifierMes
 }
 
 /**
- * Splits a message into entries. Result blocks become messages of their own before the remaining
- * text. A message without a time gets the current time.
+ * Splits a message into entries. Result blocks become separate messages before the remaining text.
+ * A message without a time gets the current time.
  */
 export function namedEntries({ id, message }: NamedMessage, now: number): readonly NamedMessage[] {
   return messagesIn(message, now).map((one, i) => ({ id: i === 0 ? id : `${id}.${i}`, message: one }));

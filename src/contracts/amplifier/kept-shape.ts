@@ -5,7 +5,7 @@ import { defined } from '../../values/defined.js';
 import type { Entry, EntryCall, TokenCounter } from '../projection/entry.js';
 import { type AmplifierMessage, type Block, callsIn, RESULT_ROLES } from './amplifier-message.js';
 
-/** A block that is too long for a record. Its canonical JSON is stored as a text of its own. */
+/** A block that is too long for a record. Its canonical JSON is stored as a separate text. */
 export interface LongBlock {
   /**
    * The block's position in the message. There a placeholder keeps the block's type, and a call's

@@ -64,8 +64,8 @@ class StepPlaces {
 
 /**
  * Returns for each event the number of planned steps before it. An event of a call is at the call's
- * step, and the start of a run is at a user message. Any other event has the place of the event
- * before it. Places never decrease.
+ * step, and the start of a run is at a user message. Any other event has the place of the previous
+ * event. Places never decrease.
  */
 export function placedEvents(
   events: readonly Fields[],

@@ -111,7 +111,7 @@ class MessageReader {
     this.#isBeginning = false;
     for (const result of results) this.#result(line, fields, result);
     const calls = announcedIn(fields.tool_calls);
-    // A line with calls and no text adds no message. Its calls belong to the message before it.
+    // A line with calls and no text adds no message. Its calls belong to the previous message.
     const isSaid = text !== undefined && !(text === '' && calls.length > 0);
     const message = {
       role,

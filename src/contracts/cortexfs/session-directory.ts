@@ -15,7 +15,7 @@ import { nameFor } from './session-paths.js';
 /** The record kinds that the directory shows. */
 export const SHOWN_KINDS = ['approval', 'note', 'compaction', 'missing'] as const;
 
-/** A `when` from the year 9999 on means the newest state, regardless of clocks. */
+/** A `when` in the year 9999 or later means the newest state, regardless of clocks. */
 const NEWEST_FROM = Date.UTC(9999, 0);
 
 /** The complete files of a session directory, by path. */

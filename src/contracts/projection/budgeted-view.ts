@@ -153,9 +153,9 @@ function unchanged(draft: ViewDraft, limits: ViewLimits, room: number): boolean 
 }
 
 /**
- * Returns a session's entries within a limit of tokens. Stored data does not change
- * (divergence 0016). If all entries fit, they stay in full. Otherwise the view shrinks in this
- * order, only as far as needed:
+ * Returns a session's entries within a limit of tokens. Stored data does not change (divergence
+ * 0016). If all entries fit, they stay in full. Otherwise the view shrinks in this order, only as
+ * far as needed:
  *
  * - results that the session's retention no longer keeps become reference lines, then older results
  *   do
@@ -165,9 +165,9 @@ function unchanged(draft: ViewDraft, limits: ViewLimits, room: number): boolean 
  *   last turn are dropped
  * - the middles of the user's first and newest messages are cut
  *
- * A message of the model and its results stay or go together. Pending entries stay. The same
- * entries, budget and state give the same view. `state` holds the decisions of earlier views. With
- * it, the view begins with the whole previous view until it must shrink again.
+ * A message of the model and its results are kept or dropped together. Pending entries stay. The
+ * same entries, budget and state give the same view. `state` holds the decisions of earlier views.
+ * With it, the view begins with the whole previous view until it must shrink again.
  *
  * @throws {ProjectionError} `invalid-budget`; `budget-too-small`, with the minimum limit, if the
  *   entries that must stay exceed it

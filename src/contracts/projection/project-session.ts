@@ -88,7 +88,7 @@ function grouped<Value>(
 
 /**
  * Returns the rows of a turn with the pending calls of its messages. A call of an unknown message
- * gets a row of its own.
+ * gets a separate row.
  */
 function openRows(rows: readonly ChatRow[], pending: readonly PendingCall[]): readonly OpenRow[] {
   const waiting = new Map(grouped(pending, ({ by }) => by));

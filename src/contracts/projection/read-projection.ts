@@ -64,7 +64,8 @@ function storedCall(
 type NoteRecord = ContextRecord<'approval' | 'call'>;
 
 /**
- * Returns the records of calls and approvals from step `first` on that existed at a point in time.
+ * Returns the records of calls and approvals at or after step `first` that existed at a point in
+ * time.
  */
 async function recordsAt(
   timeline: Timeline,

@@ -32,7 +32,10 @@ export const NO_VIEW: ViewState = { lines: [], gone: [], cut: {} };
 /** The ways to shrink a view, in the order of trial. */
 export type ShrinkStep = 'retention' | 'lines' | 'turns' | 'pressure' | 'cut';
 
-/** Entries that stay or go together: a message of the model with its results, or a single entry. */
+/**
+ * Entries that are kept or dropped together: a message of the model with its results, or a single
+ * entry.
+ */
 export interface Block {
   readonly entries: readonly Entry[];
   readonly turn: number;

@@ -159,7 +159,7 @@ interface OfSession {
 
 /**
  * Reads a request of OpenAI's Responses wire for steering. `text` must be valid JSON, and `parsed`
- * its value. The reasoning and calls of an answer stay or go together.
+ * its value. The reasoning and calls of an answer are kept or dropped together.
  */
 export function responsesRequest(
   text: string,

@@ -53,8 +53,8 @@ const OF_WHOLE_TEXTS: readonly LineGutter[] = ['arrow', 'tab', 'spacedBar', 'col
 
 /**
  * Removes line numbers from the output of a tool that reads files. They are removed only if each
- * line's number is one higher than that of the line before. A text that merely begins with a number
- * stays unchanged. Without numbers, the result has no `startLine`.
+ * line's number is one higher than the previous line's number. A text that merely begins with a
+ * number stays unchanged. Without numbers, the result has no `startLine`.
  */
 export function withoutGutter(shown: string): Ungutted {
   const end = shown.endsWith('\n') ? '\n' : '';

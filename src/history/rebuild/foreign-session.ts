@@ -4,7 +4,7 @@ import type { Timeline } from './timeline.js';
 
 /**
  * Whether another agent continues a session with its own requests, so that only its transcript is
- * known. A fork of such a session is ours until it has calls of its own in the transcript.
+ * known. A fork of such a session is ours until the transcript has calls of the fork itself.
  */
 async function isForeign(timeline: Timeline, session: SessionId): Promise<boolean> {
   const last = (await timeline.requests(session)).at(-1);

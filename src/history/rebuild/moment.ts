@@ -133,7 +133,8 @@ function momentOf(text: string): Moment {
 
 /**
  * Parses a range of moments: `A..B`, `A..` (until now) and `..B`. For `..B`, `from` is undefined
- * and the caller chooses it, for example the version before the one at B. A bare number is a turn.
+ * and the caller chooses it, for example the version that precedes the one at B. A bare number is a
+ * turn.
  *
  * @throws {HistoryError} `malformed-moment`
  */

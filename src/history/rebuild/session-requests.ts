@@ -19,7 +19,9 @@ export interface SessionRequest {
   readonly usage?: ModelUsage;
 }
 
-/** Returns the falls of the provider's count among requests that none of their steps explains. */
+/**
+ * Returns the falls of the provider's count between requests, except falls that a step explains.
+ */
 export const fallsAmong = (requests: readonly SessionRequest[], steps: readonly Step[]): readonly CountedFall[] =>
   countedFalls(
     requests.map(({ usage, ...request }) => ({

@@ -9,7 +9,7 @@ export interface TranscriptEntry {
   readonly step: Step;
   /** The step of the compaction that dropped it; later requests lack it. Infinite if none did. */
   readonly until: number;
-  /** Texts that the model saw instead of a call's result, each from a step on. */
+  /** Texts that the model saw instead of a call's result, each with its first step. */
   readonly replaced: readonly { readonly from: number; readonly text: string }[];
 }
 

@@ -52,7 +52,7 @@ function hasWhole(call: ShowingCall, { step }: TranscriptEntry, { file, isKnown 
 
 /**
  * Returns which requests of a transcript had each call, and each file in full or in part. A call
- * and its files are in the requests from its own step on, until a compaction drops the call.
+ * and its files are in the requests from its own step until a compaction drops the call.
  */
 export function presencesOf(
   { entries }: TranscriptEntries,

@@ -7,9 +7,9 @@ import type { SessionRequest } from '../rebuild/session-requests.js';
 import { type Presence, presentAt } from '../rebuild/transcript-presence.js';
 
 /**
- * The state of an object in a session's requests, from a step on. `line`: only its line. `active`:
- * its text. `pinned`: its text, and the object is pinned. `part` and `out` occur only in
- * transcripts: a part of its text, or nothing.
+ * The state of an object in some of a session's requests. `line`: only its line. `active`: its
+ * text. `pinned`: its text, and the object is pinned. `part` and `out` occur only in transcripts: a
+ * part of its text, or nothing.
  */
 export type BandState = 'line' | 'active' | 'pinned' | 'part' | 'out';
 
@@ -146,7 +146,7 @@ export function exposureOf(
   };
 }
 
-/** Returns the contexts that had a message: from its step on, until a compaction dropped it. */
+/** Returns the contexts that had a message: from its step until a compaction dropped it. */
 export const exposureOfMessage = (
   requests: readonly SessionRequest[],
   { seq, until }: { readonly seq: number; readonly until: number },

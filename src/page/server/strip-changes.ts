@@ -186,7 +186,7 @@ export async function stripChange(
   const step = steps.at(-1)?.seq ?? known;
   const now = await fileTimes(present, [...new Set([...files.keys(), ...shownIn(steps)])]);
   const changed = [...now].flatMap(([id, at]) => (files.has(id) && files.get(id) !== at ? [id] : []));
-  // A change on disk has no step of its own, so it is marked at the last step.
+  // A change on disk has no step, so it is marked at the last step.
   const versions = await versionMarks(present, changed, (file, { at }) =>
     at > (files.get(file) ?? 0) ? step : undefined,
   );

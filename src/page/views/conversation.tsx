@@ -16,15 +16,15 @@ import { clockTime, counted } from '../words.js';
 const ASKED = 200;
 const TOGETHER = 25;
 const ROW_PX = 48;
-/** Time in milliseconds that a chosen row is kept in view while rows around it are read. */
+/** Milliseconds for which a chosen row is kept in view while the rows around it are loaded. */
 const KEPT_MS = 10_000;
 
 const keyOf = (row: ConversationRow, i: number): string =>
   `${row.kind} ${row.step} ${'id' in row ? row.id : 'object' in row ? `${row.object} ${row.version.number}` : i}`;
 
 /**
- * Scrolls to an element, and again whenever rows around it are read, until the reader scrolls. The
- * returned function ends this.
+ * Scrolls to an element, and again whenever rows around it are loaded, until the reader scrolls.
+ * The returned function ends this.
  */
 function keepInView(element: HTMLElement): () => void {
   const ended = new AbortController();
@@ -85,7 +85,7 @@ function Placed({ row, isChosen, framed }: PlacedProps) {
   );
 }
 
-/** The rows that were read so far, and the steps to ask from for more. */
+/** The rows that were loaded so far, and the steps before and after which more rows begin. */
 interface Read {
   readonly rows: readonly ConversationRow[];
   readonly before: number | null;
@@ -114,7 +114,7 @@ function More({ label, onWanted }: { readonly label: string; readonly onWanted: 
   );
 }
 
-/** Says that nothing was dropped. The shown part of the conversation cannot prove that. */
+/** Says that nothing was dropped in the whole session, which the shown rows alone do not prove. */
 function NothingDropped() {
   const strip = useSessionStrip();
   if (strip.state !== 'there') return null;
@@ -124,7 +124,7 @@ function NothingDropped() {
   return isDropped ? null : <p class="soft">No compaction and no epoch is recorded in this session.</p>;
 }
 
-/** Links to turns by their numbers, because their prompts have not been read yet. */
+/** Links to turns by their numbers, because their prompts are not loaded yet. */
 function Turns({ turns, here }: { readonly turns: readonly TurnStart[]; readonly here: Here }) {
   if (turns.length === 0) return null;
   return (
@@ -146,7 +146,7 @@ function Turns({ turns, here }: { readonly turns: readonly TurnStart[]; readonly
 /** The place in the outline, if a reader chose one. */
 type Here = { readonly turn: number; readonly step: number } | undefined;
 
-/** Lists the prompts that were read so far, and the numbers of the other turns. */
+/** Lists the prompts that were loaded so far, and the numbers of the other turns. */
 function Outline({ rows, here }: { readonly rows: readonly ConversationRow[]; readonly here: Here }) {
   const list = useRef<HTMLElement>(null);
   const strip = useSessionStrip();
@@ -182,7 +182,7 @@ function Outline({ rows, here }: { readonly rows: readonly ConversationRow[]; re
 
 interface RowsProps {
   readonly first: Conversation;
-  /** Called for a step that none of the rows has. */
+  /** Called for a step that is in none of the rows. */
   readonly onBeyond: (step: string) => void;
 }
 
@@ -212,7 +212,7 @@ function Rows({ first, onBeyond }: RowsProps) {
   const { before, after } = read;
   const rows = useMemo(() => read.rows.filter((row) => row.kind !== 'message' || row.text.trim() !== ''), [read.rows]);
   useEffect(() => {
-    // The session may have got steps while rows were read.
+    // The session may have got steps while rows were loaded.
     if (live !== undefined && after === null && askedAt.current !== tx) more({ after: read.rows.at(-1)?.step ?? 0 });
   }, [tx, isReading]);
   const chosen =

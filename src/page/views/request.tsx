@@ -159,7 +159,7 @@ interface ItemProps {
   readonly item: RequestItem;
   readonly most: number;
   readonly isOpen: boolean;
-  /** Whether a part before it is the call that it answers. */
+  /** Whether an earlier part is the call that this part answers. */
   readonly isResult: boolean;
   readonly isNew: boolean;
 }

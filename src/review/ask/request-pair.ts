@@ -16,7 +16,7 @@ export interface RequestPair {
 
 /**
  * Rebuilds two requests: the last one up to each moment of a range. If the range has no beginning,
- * the first request is the one before the second.
+ * the first request is the one that precedes the second.
  *
  * @throws {HistoryError} `malformed-moment`, `beyond-end`
  */

@@ -222,8 +222,8 @@ async function versionsHeld(
 }
 
 /**
- * Reads the files of calls from the step on that put the object into the index. Earlier calls
- * cannot name the object.
+ * Reads the files of calls, beginning with the step that put the object into the index. Earlier
+ * calls cannot name the object.
  */
 async function readCalls({ sessions, object }: Asked, turns: readonly TurnSpan[]): Promise<void> {
   const steps = turns.flatMap((span) => span.steps);

@@ -30,7 +30,7 @@ export interface Sighting {
   readonly sent: readonly number[];
   readonly transcript: readonly number[];
   /**
-   * Turns from `known` on with an unseen model call. It is unknown whether that request had the
+   * Turns since `known` with an unseen model call. It is unknown whether that request had the
    * object.
    */
   readonly unseen: readonly number[];

@@ -12,7 +12,7 @@ import { similarNames } from '../../values/similar-names.js';
  * - `text`: long values are in chunks
  * - `map`, `list`: as one nested value
  * - `running`: unchanged on heads. During a turn, the heads of chat and session have the value of
- *   the turn before
+ *   the previous turn
  * - `folded`: not stored; folded from steps
  */
 export type Kept = 'direct' | 'shared' | 'text' | 'map' | 'list' | 'running' | 'folded';

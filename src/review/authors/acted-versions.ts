@@ -81,7 +81,7 @@ export interface StaleCall {
   readonly was: ActedVersion;
 }
 
-/** A file that a command put back. */
+/** A file whose earlier text a command restored. */
 export interface PutBackFile {
   readonly object: ObjectId;
   /** The version with the earlier text. */

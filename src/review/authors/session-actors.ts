@@ -188,7 +188,7 @@ export class SessionActors {
   }
 
   /**
-   * Returns the files that commands such as `git stash` put back, by step: a later version has the
+   * Returns the files that commands such as `git stash` restored, by step: a later version has the
    * text of an earlier one.
    */
   async putBack(isWanted: (seq: number) => boolean): Promise<ReadonlyMap<number, readonly PutBackFile[]>> {

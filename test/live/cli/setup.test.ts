@@ -31,7 +31,7 @@ const setup = (...args: readonly string[]) => runCli(['setup', ...args], environ
 const config = () => join(home, '.codex', 'config.toml');
 const settings = (): Promise<string> => readFile(config(), 'utf8');
 
-/** Runs setup in a terminal of its own and types an answer once the question is there. */
+/** Runs setup in a separate terminal and types an answer once the question is there. */
 function inTerminal(answer: string): Promise<{ readonly code: number | null; readonly shown: string }> {
   const command = [process.execPath, cliPath, 'setup', 'codex'].map((part) => `'${part}'`).join(' ');
   const env: NodeJS.ProcessEnv = { ...process.env, ...environment(), NODE_OPTIONS: undefined, TERM: 'dumb' };

@@ -17,7 +17,7 @@ const DIGEST_MS = 1_000;
 describe('a late outcome of a transaction', () => {
   let root: string;
   let proxy: LateAnswers;
-  // A node of its own: foreign writes would make the client read again.
+  // A separate node, because foreign writes would make the client read again.
   let node: OwnNode;
   const clients: ContextClient[] = [];
 

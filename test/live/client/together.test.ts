@@ -37,7 +37,7 @@ describe('pending steps of a session', () => {
   };
   /**
    * Records a call until it keeps its given id. A database that does not answer in time makes it
-   * use an id of its own.
+   * use a different id.
    */
   const underGivenId = async (
     session: ContextSession,

@@ -21,7 +21,7 @@ describe.each([
   const clients: ContextClient[] = [];
   const roads: LateAnswers[] = [];
 
-  /** A host: a data folder, a filesystem, a clock, and a connection of its own to the node. */
+  /** A host: a data folder, a filesystem, a clock, and a separate connection to the node. */
   const host = async (
     name: string,
     clock: () => number = Date.now,

@@ -14,7 +14,7 @@ import { cliPath, suiteData } from '../../support/mcp-clients.js';
 import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 import { runCli } from '../../support/run-cli.js';
 
-/** Gives a program a terminal of its own. */
+/** Gives a program a separate terminal. */
 const SCRIPT = '/usr/bin/script';
 const onTerminal = existsSync(SCRIPT) ? test : test.skip;
 

@@ -163,7 +163,7 @@ describe('a session of 1,000 calls with a listing of 2,000 files', () => {
     expect(await rowsOf(query, 100_000)).toBe(rows);
   });
 
-  // Runs after all queries, because it adds a session of its own.
+  // Runs after all queries, because it adds a session.
   test('takes the paths of unread files from the outputs that list them, and reads the others', async () => {
     const filesystem = filesystemId('documented');
     const names = Array.from({ length: 500 }, (_, n) => `${n % 7 === 0 ? 'more/' : ''}näme ${n}.md`);

@@ -38,7 +38,7 @@ describe('idle sessions of one connection', () => {
     await called('ls', {});
     await called('pin', { ids: ['a.txt'] });
     await called('deactivate', { ids: ['b.txt'] });
-    // Returns the pool with its marks. Reading it is a call of its own.
+    // Returns the pool with its marks. Reading it is a separate call.
     const pool = async (): Promise<readonly string[]> =>
       (await called('context', { full: true }))
         .split('\n')

@@ -178,7 +178,7 @@ describe('a replayed session', () => {
       await countRequests(() => run(longRecording(24, 3))),
     ];
     expect(long.result.recorded.calls).toBeGreaterThan(3 * short.result.recorded.calls);
-    // Each page of steps is assembled on a basis of its own.
+    // Each page of steps is assembled on a different basis.
     const pages = ({ result }: typeof long) => Math.floor(result.steps / PAGE_STEPS);
     expect((long.requests['/_xtdb/db'] ?? 0) - pages(long)).toBe((short.requests['/_xtdb/db'] ?? 0) - pages(short));
   });

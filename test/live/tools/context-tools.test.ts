@@ -23,7 +23,7 @@ const served = servedFolders({
 });
 let agent: Agent;
 
-// Every test has a session of its own: one connection, one session.
+// Every test has its own connection and session.
 beforeEach(async () => {
   agent = await httpAgent(served.serve);
 });

@@ -38,7 +38,7 @@ afterAll(async () => {
   if (jars !== undefined) await rm(jars, { recursive: true, force: true });
 });
 
-/** Runs a namespace of XTDB's tests, each test on a front of its own. */
+/** Runs a namespace of XTDB's tests, each test on a separate front. */
 async function outcome(namespace: string): Promise<Outcome> {
   const folders = [
     'test/src',

@@ -23,7 +23,7 @@ afterEach(async () => {
   gateway = undefined;
 });
 
-/** Sends bytes over a connection of its own and returns everything that comes back. */
+/** Sends bytes over a new connection and returns everything that comes back. */
 async function raw(address: string, text: string | Buffer): Promise<Buffer> {
   const { hostname, port } = new URL(address);
   const socket = connect(Number(port), hostname);

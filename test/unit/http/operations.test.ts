@@ -10,7 +10,7 @@ const REQUESTS = Object.assign({}, OWN_REQUESTS, ...SERVED.contracts.map(({ requ
 type JsonMap = { readonly [key: string]: unknown };
 const document = JSON.parse(JSON.stringify(openApiDocument('1.2.3', SERVED.contracts))) as JsonMap;
 
-/** Yields every object schema with fields of its own, with its place. */
+/** Yields every object schema that has its own fields, with its place. */
 function objectsIn(value: unknown, place: string): readonly (readonly [string, JsonMap])[] {
   if (typeof value !== 'object' || value === null) return [];
   const inside = Object.entries(value).flatMap(([key, member]) => objectsIn(member, `${place}/${key}`));

@@ -31,8 +31,7 @@ export interface Acknowledged {
 }
 
 /**
- * Writes records into a journal of its own, ends like a killed process, and returns its
- * acknowledgements.
+ * Writes records into a new journal, ends like a killed process, and returns its acknowledgements.
  */
 export async function writeJournal(
   dataDir: string,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NodeAddress } from '../../../src/xtdb/address.js';
 
-/** An HTTP server with deliberate faults, on a unix socket of its own. */
+/** An HTTP server with deliberate faults, on a separate unix socket. */
 export interface EdgeServer {
   readonly address: NodeAddress;
   close(): Promise<void>;

@@ -16,7 +16,7 @@ export interface Told {
   readonly content: string | undefined;
 }
 
-/** A tracker on a folder of its own that records all its reports. */
+/** A tracker on a separate folder that records all its reports. */
 export interface TrackedTemp {
   readonly folder: TempFolder;
   readonly tracker: FileTracker;
