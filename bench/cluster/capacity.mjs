@@ -72,7 +72,7 @@ export function capacity(run, assumed = ASSUMED) {
   const row = (what, need, has, unit, next) => ({ what, need, has, unit, used: need / has, next });
   const used = [
     row(
-      'steps a second that PostgreSQL takes',
+      'steps a second that PostgreSQL accepts',
       stepsASecond,
       caught('log in PostgreSQL: taken a second') * share,
       '/s',
@@ -80,7 +80,7 @@ export function capacity(run, assumed = ASSUMED) {
         'automatically when steps wait',
     ),
     row(
-      'steps a second that Kafka takes',
+      'steps a second that Kafka accepts',
       stepsASecond,
       caught('log in Kafka: taken a second') * share,
       '/s',
@@ -91,7 +91,8 @@ export function capacity(run, assumed = ASSUMED) {
       stepsASecond,
       caughtUpASecond * share,
       '/s',
-      'faster cores and disks; more nodes do not help: each indexes everything. Then a log of its own for each team',
+      'faster cores and disks, then a separate log for each team; more nodes do not help, because each indexes ' +
+        'everything',
     ),
     row(
       'processor time of reads, of all nodes',
@@ -105,16 +106,16 @@ export function capacity(run, assumed = ASSUMED) {
       steps * aStep.postgres,
       diskBytes,
       'B',
-      'a larger disk; texts are kept once, so larger files cost what changes in them',
+      'a larger disk; each text is stored once, so a larger file costs only its changes',
     ),
-    row('disk of PostgreSQL, documents alone', steps * aStep.documents, diskBytes, 'B', 'a larger disk'),
+    row('disk of PostgreSQL, only documents', steps * aStep.documents, diskBytes, 'B', 'a larger disk'),
     row('disk of each broker of Kafka', steps * aStep.kafka, diskBytes, 'B', 'a larger disk'),
     row(
       'disk of each node, its index',
       steps * aStep.index,
       diskBytes,
       'B',
-      'a larger disk; a log of its own for each team',
+      'a larger disk; a separate log for each team',
     ),
   ].sort((a, b) => b.used - a.used);
   const hours = {
@@ -145,31 +146,31 @@ export function capacityTables(run, assumed = ASSUMED) {
     `From the run of ${run.machine.date.slice(0, 16)}Z on commit ${run.machine.commit}: ` +
       `${run.machine.processor}, load ${number(run.machine.load)} when it began.`,
     '',
-    line(['one step', '']),
+    line(['each step needs', '']),
     line(['---', '---:']),
     line(['PostgreSQL, log and documents', quantity(aStep.postgres, 'B')]),
     line(['PostgreSQL, documents beside a log in Kafka', quantity(aStep.documents, 'B')]),
     line(['Kafka', quantity(aStep.kafka, 'B')]),
     line(['index of each node', quantity(aStep.index, 'B')]),
-    line(['indexed by a node that does nothing else', quantity(caughtUpASecond, 'a second')]),
-    line(['processor time of a node for a read', quantity(readMs, 'ms')]),
+    line(['steps that a node without other work indexes', quantity(caughtUpASecond, 'a second')]),
+    line(['processor time of a node for each read', quantity(readMs, 'ms')]),
     '',
     `${number(assumed.agents)} agents, a step every ${assumed.secondsAStep} s each: ${number(stepsASecond)} ` +
       `steps a second, ${number(assumed.steps)} steps after ${number(hours.written / 24)} days. ${assumed.nodes} ` +
-      `nodes of ${assumed.cores} cores and ${quantity(assumed.diskBytes, 'B')} each, busy to ` +
-      `${number(assumed.share * 100)} % at most. The tightest first:`,
+      `nodes have ${assumed.cores} cores and ${quantity(assumed.diskBytes, 'B')} each, and are busy for at most ` +
+      `${number(assumed.share * 100)} % of the time. The scarcest resource comes first:`,
     '',
-    line(['', 'needed', 'there is', 'used', 'what moves it']),
+    line(['', 'needed', 'available', 'used', 'how to raise the limit']),
     line(['---', '---:', '---:', '---:', '---']),
     ...used.map(({ what, need, has, unit, used: part, next }) =>
       line([what, quantity(need, unit), quantity(has, unit), `${number(part * 100)} %`, next]),
     ),
     '',
-    line(['a new node', 'hours']),
+    line(['start of a new node', 'hours']),
     line(['---', '---:']),
-    line(['from nothing', number(hours.nothing)]),
+    line(['without a checkpoint', number(hours.nothing)]),
     line([
-      `from a checkpoint, copied at ${quantity(assumed.copyBytesASecond, 'B')} a second, and what came after it`,
+      `from a checkpoint, copied at ${quantity(assumed.copyBytesASecond, 'B')} a second, and from the log after it`,
       number(hours.checkpoint),
     ]),
   ].join('\n');
