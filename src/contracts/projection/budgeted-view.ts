@@ -153,9 +153,9 @@ function unchanged(draft: ViewDraft, limits: ViewLimits, room: number): boolean 
 }
 
 /**
- * Returns a session's entries within a limit of tokens. Stored data does not change (divergence
- * 0016). If all entries fit, they stay in full. Otherwise the view shrinks in this order, only as
- * far as needed:
+ * Returns a session's entries within a limit of tokens. Stored data does not change
+ * (divergence 0016). If all entries fit, they stay in full. Otherwise the view shrinks in this
+ * order, only as far as needed:
  *
  * - results that the session's retention no longer keeps become reference lines, then older results
  *   do
