@@ -120,3 +120,12 @@ describe('the code that a reviewer’s verb loads', () => {
     expect(files.filter((file) => file.includes('/review/'))).toEqual([]);
   });
 });
+
+test('`palimpsest mcp` loads no compiler of JSON Schemas before it answers', () => {
+  const [server = ''] = readdirSync(join(dist, 'chunks')).filter((name) => /^stdio-\w+\.js$/.test(name));
+  const source = [...loadedWith([join(dist, 'chunks', server)])].map((file) => readFileSync(file, 'utf8')).join('\n');
+  const packages = new Set([...source.matchAll(/^\/\/ node_modules\/([^/\n]+)/gm)].map(([, name]) => name));
+  expect([...packages]).toContain('@modelcontextprotocol');
+  expect([...packages].filter((name) => name?.startsWith('ajv'))).toEqual([]);
+  expect(source.length).toBeLessThan(750_000);
+});
