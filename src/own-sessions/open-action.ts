@@ -103,12 +103,13 @@ export async function openAction(name: string, flags: OpenFlags, program: Progra
     const { agent, id, title, path } = chosen;
     if (flags.json === true)
       return writeJson({ session, outcome, source: 'transcript', agent, id, title, path, ms: Date.now() - started });
-    const took = ((Date.now() - started) / 1_000).toFixed(1);
+    // A no-break space keeps the number and its unit on one line.
+    const took = `${((Date.now() - started) / 1_000).toFixed(1)}\u00a0s`;
     const { isTerminal, width } = standardOutput({});
     printText(
       [
         ...aboutLines(chosen, homeFolder(process.env), width),
-        ...wrapped(`Session ${session}: ${OUTCOMES[outcome]} (${took} s).`, width),
+        ...wrapped(`Session ${session}: ${OUTCOMES[outcome]} (${took}).`, width),
       ].join('\n'),
     );
     if (outcome !== 'recorded') tell(wrapped(LIMITS, width).join('\n'));

@@ -117,7 +117,8 @@ export class SessionRows {
         ...(isPart ? { isPart } : {}),
         ...defined({
           agent: noted?.agent ?? whole?.agent,
-          folder: noted?.folder ?? roots.get(id) ?? whole?.folder,
+          // The root of an import is not a folder of its session.
+          folder: (noted ?? whole) === undefined ? roots.get(id) : (noted?.folder ?? whole?.folder),
           parent,
           owner: pids.get(id),
           figures: known.of({ id, upto: steps, at: to.getTime() })?.figures,

@@ -57,6 +57,14 @@ describe('palimpsest open', () => {
     );
   });
 
+  test('lists them in the folders that their transcripts name, if any', async () => {
+    for (const nth of ['LAST', '2', '3', '4', '5']) await opened(nth);
+    const { sessions } = JSON.parse((await run('sessions', '--json')).stdout);
+    const folders = sessions.map(({ agent, folder }: { agent: string; folder: string | null }) => [agent, folder]);
+    expect(folders.filter(([agent]: readonly string[]) => agent !== 'Cline').length).toBeGreaterThan(4);
+    for (const [agent, folder] of folders) expect(folder).toBe(agent === 'Cline' ? null : '/home/mira/shelf');
+  });
+
   test('takes a path and the beginning of an id, and imports nothing twice', async () => {
     const path = await machine.write('a/recording.jsonl', claudeSession().text);
     expect(await opened(path)).toMatchObject({ session: 's-1', outcome: 'imported', title: 'Sort the shelf by title' });
