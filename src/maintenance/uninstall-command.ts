@@ -23,9 +23,14 @@ const KINDS: Readonly<Record<Leftover['kind'], string>> = {
 const leftoverLine = ({ path, kind, bytes }: Leftover): string => `  ${path}  ${sizeText(bytes)}  ${KINDS[kind]}`;
 
 async function uninstall(undos: readonly UndoSetup[], flags: UninstallFlags): Promise<void> {
-  const [{ readSettings }, { leftovers, ownFolders, removeLeftovers, stopAll }] = await Promise.all([
+  const [
+    { readSettings },
+    { leftovers, ownFolders, removeLeftovers, stopAll },
+    { platformPackageFolder, removalCommand },
+  ] = await Promise.all([
     import('../host/settings.js'),
     import('./uninstall.js'),
+    import('../process/platform-package.js'),
   ]);
   const folders = await ownFolders(readSettings(process.env, {}).node);
   const undone: string[] = [];
@@ -57,7 +62,7 @@ async function uninstall(undos: readonly UndoSetup[], flags: UninstallFlags): Pr
           ...kept.map((path) => `  ${path}`),
         ]),
     ...(removes || found.length === 0 ? [] : ['To remove them too, run: palimpsest uninstall --data']),
-    'Now remove the program: npm uninstall -g palimpsest',
+    `Now remove the program: ${removalCommand(platformPackageFolder())}`,
   ]);
 }
 

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 
 /** The platforms that have a package with a node, as Node.js names them. */
 export const PACKAGED_PLATFORMS = ['linux-x64', 'linux-arm64', 'darwin-arm64', 'darwin-x64', 'win32-x64'] as const;
@@ -26,4 +26,17 @@ export function platformPackageFolder(from: string | URL = import.meta.url): str
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Returns npm's command that removes the program. npm removes the platform's package with it only
+ * if it installed that package as a dependency, which is inside the program's folder. `folder` is
+ * that of the platform's package, if it is installed.
+ */
+export function removalCommand(folder: string | undefined): string {
+  const program = 'npm uninstall -g palimpsest';
+  if (folder === undefined) return program;
+  const scope = dirname(folder);
+  const isDependency = basename(dirname(dirname(scope))) === 'palimpsest';
+  return isDependency ? program : `${program} ${basename(scope)}/${basename(folder)}`;
 }

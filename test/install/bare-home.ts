@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 /** The programs of a machine without Java, Maven, git and Python. */
-const PROGRAMS = ['sh', 'env', 'cat', 'ls', 'mkdir', 'rm', 'uname', 'ps'] as const;
+const PROGRAMS = ['sh', 'env', 'cat', 'ls', 'mkdir', 'rm', 'stty', 'uname', 'ps'] as const;
 
 /** The end of a program. */
 export interface Ended {

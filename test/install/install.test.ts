@@ -135,9 +135,9 @@ describe('an installation without Java, Maven, compiler and network', () => {
 });
 
 describe('palimpsest uninstall', () => {
-  /** The files of the home that are neither npm's nor the user's own. */
-  const filesAtHome = async (): Promise<readonly string[]> => {
-    const entries = await readdir(user.home, { recursive: true, withFileTypes: true });
+  /** The files of a folder, by default the home, that are neither npm's nor the user's own. */
+  const filesIn = async (folder = user.home): Promise<readonly string[]> => {
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
     return entries
       .filter((entry) => !entry.isDirectory())
       .map(({ parentPath, name }) => join(parentPath, name))
@@ -177,7 +177,7 @@ describe('palimpsest uninstall', () => {
     for (const pid of [jvm.pid, watch.pid, gateway.pid]) expect(await stateOf(pid)).toMatch(/ended|Z/);
     const listed = [...stdout.matchAll(/^ {2}(\/.+?) {2}[\d.]+ [kM]B/gm)].map(([, path]) => path ?? '');
     expect(listed).toEqual([data(), cache()]);
-    const files = await filesAtHome();
+    const files = await filesIn();
     expect(files.length).toBeGreaterThan(10);
     expect(files.filter((path) => !listed.some((folder) => path.startsWith(`${folder}/`)))).toEqual([]);
   });
@@ -198,14 +198,18 @@ describe('palimpsest uninstall', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^These folders are removed:\n {2}\S+palimpsest {2}/m);
     expect(stdout).toContain(`settings that were not restored:\n  ${data('notes.txt')}`);
-    expect(await filesAtHome()).toEqual([data('notes.txt')]);
+    expect(await filesIn()).toEqual([data('notes.txt')]);
   });
 
   test('finds nothing the second time but what stayed, and npm removes the program', async () => {
     const { stdout } = await user.palimpsest(['uninstall', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({ stopped: [], node: false, leftovers: [{ path: data(), kind: 'data' }] });
     await times.print(user);
-    await user.npm(['uninstall', '-g', '--prefix', user.prefix, 'palimpsest', `@palimpsest/node-${OWN}`]);
+    const { stdout: said } = await user.palimpsest(['uninstall']);
+    const named = /^Now remove the program: npm uninstall -g (.+)$/m.exec(said)?.[1]?.split(' ') ?? [];
+    expect(named).toEqual(['palimpsest', `@palimpsest/node-${OWN}`]);
+    await user.npm(['uninstall', '-g', '--prefix', user.prefix, ...named]);
     expect(await readdir(join(user.prefix, 'bin'))).toEqual([]);
+    expect(await filesIn(join(user.prefix, 'lib'))).toEqual([]);
   });
 });

@@ -50,15 +50,20 @@ const script = await promisify(execFile)('sh', ['-c', 'command -v script']).then
 const onTerminal = script === undefined || process.platform !== 'linux' ? test.skip : test;
 
 describe('the first command of a user with sessions of five agents', () => {
-  onTerminal('shows the agents, their last sessions and what to do next', async () => {
-    const run = () => user.run(script ?? '', ['--quiet', '--return', '--command', 'palimpsest', '/dev/null']);
-    const { code, stdout } = await times.of('the first screen of five agents', run);
-    const screen = stripVTControlCharacters(stdout);
-    expect({ code, screen: code === 0 ? '' : screen }).toEqual({ code: 0, screen: '' });
-    for (const agent of AGENTS) expect(screen).toMatch(new RegExp(`^${agent} +\\d`, 'm'));
-    expect(screen).toContain('ISBN check digit');
-    expect(screen).toContain('palimpsest open LAST');
-  });
+  onTerminal.each([80, 120])(
+    'shows the agents, their last sessions and what to do next in %d columns',
+    async (width) => {
+      const command = `stty cols ${width} rows 50; palimpsest`;
+      const run = () => user.run(script ?? '', ['--quiet', '--return', '--command', command, '/dev/null']);
+      const { code, stdout } = await times.of(`the first screen of five agents in ${width} columns`, run);
+      const screen = stripVTControlCharacters(stdout).replaceAll('\r', '');
+      expect({ code, screen: code === 0 ? '' : screen }).toEqual({ code: 0, screen: '' });
+      expect(screen.split('\n').filter((line) => line.length > width)).toEqual([]);
+      for (const agent of AGENTS) expect(screen).toMatch(new RegExp(`^${agent} +\\d`, 'm'));
+      expect(screen).toMatch(/^ *\d {2}ISBN check digit .* 2 Feb .* \$\d/m);
+      expect(screen).toContain('palimpsest open LAST');
+    },
+  );
 
   test('is answered with the help if there is no terminal', async () => {
     const { code, stdout, stderr } = await user.palimpsest([]);
