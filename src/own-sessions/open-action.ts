@@ -60,7 +60,7 @@ function aboutLines(chosen: ChosenSession, home: string, width: number | undefin
     agent,
     ...(folder === undefined ? [] : [homeless(folder, home)]),
     shortTime(new Date(endedAt ?? mtime), new Date()),
-    `${grouped(calls)} ${calls === 1 ? 'call' : 'calls'}`,
+    `${grouped(calls)} ${calls === 1 ? 'answer' : 'answers'}`,
     ...(spent.calls === 0 ? [] : [`${shortCount(allTokens(spent))} tokens`]),
     ...(spent.calls === spent.unpriced ? [] : [dollars(spent.dollars)]),
   ];

@@ -94,7 +94,7 @@ describe('palimpsest open', () => {
     expect(await titlesOn(address)).toContain('ISBN check digit');
     child.kill('SIGINT');
     const { stdout: said, stderr } = await result;
-    expect(said).toMatch(/^ISBN check digit\n {2}Claude Code, \/home\/mira\/shelf, .*, 11 calls, /);
+    expect(said).toMatch(/^ISBN check digit\n {2}Claude Code, \/home\/mira\/shelf, .*, 11 answers, /);
     expect(said).toContain('imported before from the transcript');
     expect(`${said}${stderr}`).not.toContain('byte for byte');
     const { stdout: context } = await run('context', '5f0c1a52');
