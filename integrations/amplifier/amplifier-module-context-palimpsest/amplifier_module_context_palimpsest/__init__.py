@@ -1,4 +1,4 @@
-"""Amplifier's context manager on Palimpsest: every message is kept, requests get a view within a limit."""
+"""Amplifier's context manager on Palimpsest. It keeps every message, and gives requests a view within a limit."""
 
 from .mount import mount
 

@@ -1,4 +1,4 @@
-"""The limit of a request: an explicit one, else what is known of the model, else the provider's defaults, else the configuration."""
+"""The limit of a request. The first of these counts: an explicit limit, the model's window, the provider's defaults, the configuration."""
 
 import inspect
 import logging
@@ -15,7 +15,7 @@ def _member(value: Any, name: str) -> Any:
 
 
 def _window(value: Any, reserve: float) -> int | None:
-    """What a window leaves beside the answer and a margin; None where it is not known."""
+    """Returns the tokens of a window without those for the answer and a margin. None if the window is not known."""
     window, output = _member(value, "context_window"), _member(value, "max_output_tokens")
     if isinstance(window, bool) or not isinstance(window, int) or window <= 0:
         return None
@@ -31,13 +31,13 @@ async def _asked(provider: Any, name: str) -> Any:
     try:
         answer = method()
         return await answer if inspect.isawaitable(answer) else answer
-    except Exception as error:  # A provider that cannot say must not stop the turn.
+    except Exception as error:  # A failing provider must not stop the turn.
         logger.warning("context-palimpsest: %s of the provider failed: %s", name, error)
         return None
 
 
 async def budget_of(token_budget: int | None, provider: Any, *, max_tokens: int, reserve: float) -> int:
-    """The most tokens of a request."""
+    """Returns the maximum number of tokens of a request."""
     if token_budget is not None:
         if isinstance(token_budget, bool) or not isinstance(token_budget, int) or token_budget < 1:
             raise ValueError(f"context-palimpsest: token_budget is {token_budget!r}; give a whole number from 1")

@@ -13,7 +13,7 @@ CONTRACTS = ("2.1", "1.0")
 SUMMARISING = frozenset({"progressive", "summary", "summarize"})
 STRATEGIES = SUMMARISING | {"truncate"}
 VERBOSITIES = ("minimal", "normal")
-# Known to other context managers and without effect here; docs/amplifier.md says why.
+# Other context managers have these options. Here they have no effect; docs/amplifier.md says why.
 WITHOUT_EFFECT = frozenset(
     {
         "truncate_chars",
@@ -24,7 +24,7 @@ WITHOUT_EFFECT = frozenset(
         "compaction_notice_min_level",
     }
 )
-# The two contracts name different usual values.
+# The two contracts have different defaults.
 USUAL = {
     "2.1": {"max_tokens": 200_000, "compact_threshold": 0.92, "target_usage": 0.5},
     "1.0": {"max_tokens": 100_000, "compact_threshold": 0.9, "target_usage": 0.7},
@@ -70,7 +70,7 @@ def _token(config: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True)
 class Config:
-    """How the module works; the names are those of the mount plan."""
+    """The settings of the module, by their names in the mount plan."""
 
     url: str
     token: str | None
@@ -94,7 +94,7 @@ class Config:
 
     @classmethod
     def read(cls, given: Mapping[str, Any] | None) -> "Config":
-        """Reads a configuration. Raises ValueError for a value that cannot be meant; warns of names that nothing here knows."""
+        """Reads a configuration. Raises ValueError for an invalid value, and warns about unknown names."""
         config = dict(given or {})
         contract = str(config.get("contract", "2.1"))
         if contract not in CONTRACTS:

@@ -22,19 +22,19 @@ PRE, POST, COMPACTION, INCLUDE = (
     "context:include",
 )
 EVENTS = [PRE, POST, COMPACTION, INCLUDE]
-# A share of the limit that the notice may take at most, and what it needs at least.
+# The notice takes at most 1/NOTICE_SHARE of the limit, and needs at least NOTICE_TOKENS.
 NOTICE_SHARE = 20
 NOTICE_TOKENS = 64
-# How much longer a whole list may take for each of its messages.
+# Additional time limit for each message of a whole list.
 PATIENCE_S = 0.1
-# As large as a limit can be: a view of this limit goes on with what was decided and decides nothing.
+# The largest possible limit. A view with this limit keeps the earlier decisions and makes no new ones.
 UNLIMITED = 2**53 - 1
-# The contexts whose prompt factory the running task is in: what the factory asks for has the prompt before.
+# The contexts whose prompt factory runs in the current task. A request of the factory itself gets the previous prompt.
 MAKING_PROMPT: ContextVar[tuple[Any, ...]] = ContextVar("palimpsest_making_prompt", default=())
 
 
 def _tokens(count: int, messages: int) -> dict[str, int]:
-    """Both spellings: the first text of the contract says tokens, the second token_count."""
+    """Returns both spellings: the first version of the contract has tokens, the second token_count."""
     return {"message_count": messages, "tokens": count, "token_count": count}
 
 
@@ -55,7 +55,7 @@ class PalimpsestContext:
         self._lock = asyncio.Lock()
 
     async def add_message(self, message: dict[str, Any]) -> None:
-        """Adds a message. Raises ValueError for what is not a message; every message is taken, whatever the limit."""
+        """Adds a message, regardless of the limit. Raises ValueError for a value that is not a message."""
         named = self._named(message)
         async with self._lock:
             await self._service.ask("POST", "amplifier/messages", {"messages": [named]})
@@ -64,17 +64,17 @@ class PalimpsestContext:
             await self._emit(INCLUDE, {"source": source, "content": message.get("content")})
 
     async def get_messages(self) -> list[dict[str, Any]]:
-        """All messages as they were added; under contract 1.0 those that the last compaction left, and all later ones."""
+        """Returns all messages as they were added. Under contract 1.0, returns those that the last compaction left, and all later ones."""
         if self._config.contract == "1.0":
             return (await self._view(UNLIMITED, threshold=1.0))["messages"]
         return await self.get_raw_messages()
 
     async def get_raw_messages(self) -> list[dict[str, Any]]:
-        """All messages as they were added, under each contract."""
+        """Returns all messages as they were added, under each contract."""
         return (await self._service.ask("GET", "amplifier/messages"))["messages"]
 
     async def get_messages_for_request(self, token_budget: int | None = None, provider: Any | None = None) -> list[dict[str, Any]]:
-        """The messages for a request, within its limit."""
+        """Returns the messages for a request, within its limit."""
         config = self._config
         limit = await budget_of(token_budget, provider, max_tokens=config.max_tokens, reserve=config.output_reserve_fraction)
         reserve = min(config.notice_reserve, limit // NOTICE_SHARE) if config.notice else 0
@@ -84,8 +84,8 @@ class PalimpsestContext:
 
     async def set_messages(self, messages: list[dict[str, Any]], *, replace: bool | None = None) -> None:
         """
-        Takes a whole list: imports it into an empty session, ignores one that the session has, adds what goes on from it.
-        Raises PalimpsestError `other-history` for any other, unless it is to replace the session's.
+        Sets a whole list. Imports it into an empty session, ignores a list that the session has, and adds the new messages of a continuation.
+        Raises PalimpsestError `other-history` for any other list, unless `replace` is set.
         """
         named = [self._named(message) for message in messages]
         body = {"messages": named, "replace": self._config.replace if replace is None else replace}
@@ -101,18 +101,18 @@ class PalimpsestContext:
             self._shown_summary = None
 
     async def set_system_prompt_factory(self, factory: Any) -> None:
-        """Takes a coroutine function that makes the system prompt; it is asked before each request."""
+        """Sets a coroutine function that makes the system prompt. It is called before each request."""
         self._prompt_factory = factory
 
     async def should_compact(self) -> bool:
-        """Contract 1.0: whether the messages take more than their share of `max_tokens`. Under 2.1 always false: requests see to it."""
+        """Contract 1.0: returns whether the messages take more than their share of `max_tokens`. Under 2.1 always false, because requests compact."""
         if self._config.contract != "1.0":
             return False
         view = await self._view(UNLIMITED, threshold=1.0)
         return view["tokens"] > self._config.max_tokens * self._config.compact_threshold
 
     async def compact(self) -> None:
-        """Contract 1.0: makes the messages smaller for all later calls of `get_messages`. Under 2.1 nothing: requests see to it."""
+        """Contract 1.0: compacts the messages for all later calls of `get_messages`. Does nothing under 2.1, because requests compact."""
         if self._config.contract == "1.0":
             await self._view(self._config.max_tokens, threshold=self._config.target_usage)
 
@@ -128,7 +128,7 @@ class PalimpsestContext:
             "summary": config.summary,
             "preserve_system": config.preserve_system,
         }
-        # Outside of the lock: a factory may itself add messages, or ask for them.
+        # Called outside of the lock, because a factory may itself add or request messages.
         prompt = await self._prompt()
         async with self._lock:
             if prompt is not None:
@@ -171,7 +171,7 @@ class PalimpsestContext:
                 "protected_recent": config.protected_recent,
                 "protected_tool_results": config.protected_tool_results,
                 "counter": view["counter"],
-                # A provider that keeps the request before on its side must not go on from it.
+                # A provider that stores the previous request must not continue it.
                 "reset_chain": True,
             },
         )
@@ -209,5 +209,5 @@ class PalimpsestContext:
             return
         try:
             await self._hooks.emit(event, data)
-        except Exception as error:  # Whoever listens must not stop the turn.
+        except Exception as error:  # A failing listener must not stop the turn.
             logger.warning("context-palimpsest: a listener of %s failed: %s", event, error)

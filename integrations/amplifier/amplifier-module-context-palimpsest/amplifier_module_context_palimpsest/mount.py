@@ -1,4 +1,4 @@
-"""Puts the context manager in its place in a session of the kernel."""
+"""Mounts the context manager in a session of the kernel."""
 
 import logging
 import re
@@ -36,9 +36,9 @@ def _session(config: Config, coordinator: Any) -> str:
 
 async def mount(coordinator: Any, config: dict[str, Any] | None = None):
     """
-    Mounts the context manager and gives back what pauses its session.
+    Mounts the context manager and returns a function that pauses its session.
 
-    Raises ValueError for a configuration that cannot be meant, PalimpsestError where the service refuses or is not there.
+    Raises ValueError for an invalid configuration, and PalimpsestError if the service refuses or does not answer.
     """
     _require_kernel()
     read = Config.read(config)

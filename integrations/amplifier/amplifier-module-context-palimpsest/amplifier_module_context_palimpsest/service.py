@@ -1,4 +1,4 @@
-"""The HTTP interface of `palimpsest serve`, as far as this module uses it. Nothing but the standard library."""
+"""The part of the HTTP interface of `palimpsest serve` that this module uses. It needs only the standard library."""
 
 import asyncio
 import json
@@ -8,14 +8,14 @@ import urllib.parse
 import urllib.request
 from typing import Any
 
-# A server whose database still starts says so; the whole wait is bounded by the timeout.
+# While the database starts, the server answers 503. The timeout limits the whole wait.
 PAUSE_S = 0.5
 
 
 class PalimpsestError(RuntimeError):
     """
-    The service refused or cannot be reached. `code` is what callers branch on. A request that was refused with a status below 500 changed nothing. After any other,
-    and after `timeout` and `unreachable`, it is not known whether it was carried out, in whole or in part: look at the messages before they are added again.
+    The service refused a request or cannot be reached. Callers branch on `code`. A request that was refused with a status below 500 changed nothing. After any other
+    status, and after `timeout` and `unreachable`, the request may have been carried out, in whole or in part. Check the messages before you add them again.
     """
 
     def __init__(self, message: str, *, code: str, status: int | None = None):
@@ -34,7 +34,7 @@ class Service:
         self._take_over = take_over
         self._timeout_s = timeout_s
         self.session = session
-        # A proxy of the environment has no business between two programs of one machine.
+        # Ignores the environment's proxy, because both programs run on one machine.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     async def open(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class Service:
         await self._send("POST", f"{self._path}/close", {})
 
     async def ask(self, method: str, what: str, body: dict[str, Any] | None = None, *, patience_s: float = 0) -> dict[str, Any]:
-        """Asks about the session, waiting longer by `patience_s`; one that the server has put away meanwhile is opened again first."""
+        """Sends a request about the session and waits `patience_s` longer. If the server has closed the session meanwhile, opens it first."""
         try:
             return await self._send(method, f"{self._path}/{what}", body, patience_s)
         except PalimpsestError as error:
@@ -71,7 +71,7 @@ class Service:
             try:
                 return self._once(method, path, body, deadline)
             except PalimpsestError as error:
-                # Messages have names of their own, so that sending them again takes none twice.
+                # Messages have ids, so a message that is sent again is added only once.
                 if error.status != 503 or time.monotonic() + PAUSE_S >= deadline:
                     raise
             time.sleep(PAUSE_S)

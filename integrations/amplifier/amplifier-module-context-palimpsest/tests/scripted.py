@@ -1,4 +1,4 @@
-"""A program of one kernel session: an orchestrator, a provider that says what its script says, and a tool. Run by test_kernel_session.py, each time as a process of its own."""
+"""A program of one kernel session: an orchestrator, a provider that follows a script, and a tool. test_kernel_session.py runs it, each time in a new process."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ class LookTool:
 
 
 class Loop:
-    """A whole turn: the prompt, the model, its calls, the model again."""
+    """Runs a whole turn: the prompt, the model, its calls, the model again."""
 
     def __init__(self):
         self.requests = []
@@ -69,7 +69,7 @@ def module(mount_point, value, name):
 
 
 class Loader(ModuleLoader):
-    """The kernel's loader; what a program brings itself needs no package."""
+    """The kernel's loader. A module that the program itself brings needs no package."""
 
     own = {}
 

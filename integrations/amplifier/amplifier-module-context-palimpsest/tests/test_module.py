@@ -1,4 +1,4 @@
-"""What the kernel's own tests do not look at: contract 1.0, whole lists, the budget's order, refusals."""
+"""Tests the parts that the kernel's own tests leave out: contract 1.0, whole lists, the order of budgets, refusals."""
 
 import asyncio
 import uuid
