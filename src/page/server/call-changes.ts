@@ -214,8 +214,8 @@ export async function changesTo(timeline: Timeline, reader: RequestReader, pair:
   const compaction = await compactionBetween(reader, { from: pair.from.side.step, to: pair.to.side.step });
   const { session, requests } = reader;
   const isNext = requests.indexOf(pair.to.of) === requests.indexOf(pair.from.of) + 1;
-  const { calls, steps } = await countedCalls(timeline, session);
-  const call = isNext ? calls.find(({ request }) => request === pair.to.side.step) : undefined;
+  const { all, steps } = await countedCalls(timeline, session);
+  const call = isNext ? all.find(({ request }) => request === pair.to.side.step) : undefined;
   const told = call === undefined ? undefined : lossSentence(call, steps, prefix);
   const fall = call === undefined ? undefined : fallSentence(call, steps);
   const uncounted = isNext && prefix.isPrefix ? uncountedSentence(pair.to.of) : undefined;

@@ -9,6 +9,7 @@ import type { ModelUsage, Step } from '../../objects/step.js';
 import type { PrefixDiff } from '../../review/ask/prefix-diff.js';
 import { causeClause, grouped } from '../../review/ask/prefix-sentence.js';
 import { type InheritedSteps, inheritedSteps } from '../../review/ask/session-calls.js';
+import { countTokens } from '../../review/ask/token-count.js';
 import { defined } from '../../values/defined.js';
 import { askOnce } from '../../values/promises.js';
 
@@ -36,12 +37,16 @@ export interface CountedCall {
   readonly modelBefore?: string;
   /** The lifetime of the cache that the previous calls left, in milliseconds. */
   readonly lifetimeMs: number;
+  /** The earlier turn up to whose beginning the provider kept its cache, if tokens were lost. */
+  readonly keptTo?: number;
 }
 
 /** The counted calls of a session, with its steps and records. */
 export interface CountedSession {
   readonly steps: readonly Step[];
   readonly records: readonly AssemblyProof[];
+  /** All calls in order, with those that its parent made. */
+  readonly all: readonly CountedCall[];
   /** The session's own calls, in order. Calls in steps that a fork shares belong to its parent. */
   readonly calls: readonly CountedCall[];
   /** The steps of its parent at the beginning, with the number of its model calls there. */
@@ -53,14 +58,37 @@ type Counts = Pick<CountedCall, 'number' | 'step' | 'turn' | 'at' | 'usage' | 'r
 /** The counts of a call, and whether the session made it itself. */
 type OwnCounts = Counts & { readonly isOwn: boolean };
 
-/** Compares each call with the previous one. A failed call, without a prompt, is skipped. */
-export function comparedCalls<T extends Counts>(counts: readonly T[]): readonly (CountedCall & T)[] {
+/** A compaction's summary, which is new text of the next request. */
+interface Summary {
+  readonly step: number;
+  readonly tokens: number;
+}
+
+/**
+ * The most tokens by which a provider rounds its cache down: it keeps whole blocks, and perhaps one
+ * block less.
+ */
+const MOST_ROUNDED = 256;
+
+/**
+ * Compares each call with the previous one. A failed call, without a prompt, is skipped. Summaries
+ * of compactions between two calls were not in the first one.
+ */
+export function comparedCalls<T extends Counts>(
+  counts: readonly T[],
+  summaries: readonly Summary[] = [],
+): readonly (CountedCall & T)[] {
   let last: T | undefined;
   let isHour = false;
+  /** The prompt of each turn's first call. */
+  const begins = new Map<number, number>();
   return counts.map((one) => {
     const { cacheRead = 0 } = one.usage;
     const prompt = promptTokens(one.usage);
-    const lost = last === undefined ? 0 : Math.min(promptTokens(last.usage), prompt) - cacheRead;
+    const added = summaries
+      .filter(({ step }) => step > (last?.step ?? 0) && step <= one.step)
+      .reduce((sum, { tokens }) => sum + tokens, 0);
+    const lost = last === undefined ? 0 : Math.min(promptTokens(last.usage), prompt - added) - cacheRead;
     // Ignores a small loss, because text that moved to the end also causes one.
     const again = lost < LEAST_COUNTED ? 0 : lost;
     const fewer = last === undefined || prompt === 0 ? 0 : fallOf(promptTokens(last.usage), prompt);
@@ -71,7 +99,11 @@ export function comparedCalls<T extends Counts>(counts: readonly T[]): readonly 
     if (prompt > 0) last = one;
     isHour = isHourCache(one.usage, isHour);
     const fresh = Math.max(0, prompt - cacheRead - again);
-    return { ...one, before, again, fewer, fresh, lifetimeMs, ...defined({ modelBefore }) };
+    const isKept = ([, begin]: readonly [number, number]): boolean =>
+      begin >= cacheRead && begin - cacheRead < MOST_ROUNDED;
+    const keptTo = again === 0 ? undefined : [...begins].findLast(isKept)?.[0];
+    if (prompt > 0 && !begins.has(one.turn)) begins.set(one.turn, prompt);
+    return { ...one, before, again, fewer, fresh, lifetimeMs, ...defined({ modelBefore, keptTo }) };
   });
 }
 
@@ -117,10 +149,14 @@ async function countCalls(timeline: Timeline, session: SessionId): Promise<Count
     ];
   });
   // A gateway may have recorded more requests than there are answers among the steps.
-  const all = comparedCalls(byRequests.length >= byCalls.length ? byRequests : byCalls);
+  const summaries = steps.flatMap(({ seq: step, event }) =>
+    event?.kind === 'compacted' && event.detail ? [{ step, tokens: countTokens(event.detail) }] : [],
+  );
+  const all = comparedCalls(byRequests.length >= byCalls.length ? byRequests : byCalls, summaries);
   return {
     steps,
     records: requests.flatMap(({ proof }) => proof ?? []),
+    all,
     calls: all.filter(({ isOwn }) => isOwn),
     inherited: { ...inherited, calls: made.filter(({ answer: [first = 0] }) => first < own).length },
   };
@@ -141,12 +177,25 @@ function lossClause(steps: readonly Step[], call: CountedCall, diff: PrefixDiff 
   const before = steps.findLast(({ seq }) => seq <= call.before);
   const pausedMs = before === undefined ? 0 : call.at - before.at;
   const { lifetimeMs, again: lost } = call;
-  if (pauseEndsCache(pausedMs, { lifetimeMs, lost, read: call.usage.cacheRead ?? 0 }))
+  if (call.keptTo === undefined && pauseEndsCache(pausedMs, { lifetimeMs, lost, read: call.usage.cacheRead ?? 0 }))
     return `the agent paused for ${Math.round(pausedMs / 60_000)} minutes, and the provider's cache ended`;
   if (call.usage.cacheMiss !== undefined) return `the provider says ${call.usage.cacheMiss.reason}`;
   if (diff === undefined) return undefined;
   const changed = clause === undefined ? '' : `; the change of the request explains ${grouped(diff.again)} of them`;
   return `the provider's cache no longer had them${changed}`;
+}
+
+/**
+ * Says how far a cache was kept, if nothing explains its loss. Some agents leave out the reasoning
+ * of a turn when the next turn begins.
+ */
+function keptSentence({ keptTo, turn }: CountedCall): string {
+  if (keptTo === undefined) return 'Nothing recorded shows why.';
+  const reasoning = keptTo === turn - 1 ? ' Leaving out the reasoning of a finished turn has this effect.' : '';
+  return (
+    `The provider's cache was kept up to the beginning of turn ${keptTo}; ` +
+    `what changed behind it is not recorded.${reasoning}`
+  );
 }
 
 /** The sentence about a call's lost cache, and the object that caused the loss. */
@@ -201,7 +250,7 @@ export function lossSentence(call: CountedCall, steps: readonly Step[], diff: Pr
   return {
     sentence:
       clause === undefined
-        ? `${grouped(again)} tokens were written again in turn ${turn}. Nothing recorded shows why.`
+        ? `${grouped(again)} tokens were written again in turn ${turn}. ${keptSentence(call)}`
         : `${grouped(again)} tokens were written again in turn ${turn} because ${clause}.`,
     ...defined({ object }),
   };

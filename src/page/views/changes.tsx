@@ -1,5 +1,4 @@
 import { useState } from 'preact/hooks';
-import { ownMember } from '../../values/own-member.js';
 import { AnswerBox } from '../answer-box.js';
 import type { Answered } from '../ask.js';
 import { askedStep, callNumber, useQuestion, useStrip } from '../calls.js';
@@ -31,12 +30,6 @@ const ACTORS: Readonly<Record<Change['actor'], string>> = {
   epoch: 'epoch',
   harness: 'harness',
   rendering: 'layout',
-};
-
-const VERDICTS: Readonly<Record<string, string>> = {
-  agrees: 'as expected',
-  'read-less': 'less than expected: its cache was cold, or something that is not recorded changed',
-  'read-more': 'more than expected',
 };
 
 /** Joins all text of one object in a request. */
@@ -135,7 +128,7 @@ function Row({
 
 /** Shows why the cache was lost or kept, with the bytes in a fold below. */
 function Cause({ changes, prefix }: { readonly changes: Changes; readonly prefix: Prefix }) {
-  const { difference, shared, written, again, answers, cache, to } = prefix;
+  const { difference, shared, written, again, answers, to } = prefix;
   const { counted: provider } = changes;
   const isUnknown = provider === null && prefix.is_prefix && to.kind === 'transcript';
   const isLost = provider === null ? !prefix.is_prefix && again > 0 : provider.again > 0;
@@ -167,18 +160,16 @@ function Cause({ changes, prefix }: { readonly changes: Changes; readonly prefix
             {plural(written, 'token')}, {counted(again)} of them sent before
             {prefix.cause !== null && `: ${oneLine(prefix.cause.why, 300)}`}
           </dd>
-          {provider !== null && (
-            <>
-              <dt>Counted by the provider</dt>
-              <dd>
-                {plural(provider.read, 'token')} from its cache,{' '}
-                {provider.fewer > 0
+          <dt>Counted by the provider</dt>
+          <dd>
+            {provider === null
+              ? 'not recorded'
+              : `${plural(provider.read, 'token')} from its cache, ` +
+                (provider.fewer > 0
                   ? `${counted(provider.fresh + provider.again)} new or written again, ` +
                     `${counted(provider.fewer)} fewer in all`
-                  : `${counted(provider.fresh)} new, ${counted(provider.again)} written again`}
-              </dd>
-            </>
-          )}
+                  : `${counted(provider.fresh)} new, ${counted(provider.again)} written again`)}
+          </dd>
           {answers !== null && (
             <>
               <dt>Reasoning of earlier answers</dt>
@@ -188,13 +179,6 @@ function Cause({ changes, prefix }: { readonly changes: Changes; readonly prefix
               </dd>
             </>
           )}
-          <dt>The provider's cache</dt>
-          <dd>
-            {cache === null
-              ? 'not recorded'
-              : `read ${plural(cache.read, 'token')}, ${counted(cache.expected)} expected: ` +
-                (ownMember(VERDICTS, cache.verdict) ?? cache.verdict)}
-          </dd>
         </dl>
       </details>
     </div>

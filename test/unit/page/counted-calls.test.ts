@@ -82,6 +82,52 @@ describe('the sentence of a lost cache', () => {
     expect(why(kept, steps)).toMatch(/Nothing recorded shows why\.$/);
   });
 
+  test('says up to which turn the provider kept its cache', () => {
+    // The counts of a recorded session: calls 20, 105 and 106.
+    const counts = (cacheRead: number) =>
+      [
+        { step: 1, turn: 11, usage: { input: 258, cacheRead: 81_920 } },
+        { step: 2, turn: 11, usage: { input: 99, cacheRead: 150_016 } },
+        { step: 3, turn: 12, usage: { input: 145_617 - cacheRead, cacheRead } },
+      ].map((one, i) => ({ ...call, ...one, at: i === 2 ? 8 * MINUTE : 0, isSent: false }));
+    const last = (cacheRead: number) => comparedCalls(counts(cacheRead)).at(-1) as CountedCall;
+    const all = [stepAt(1, 0), stepAt(2, 0), stepAt(3, 8 * MINUTE)];
+    expect(why(last(82_048), all)).toBe(
+      "63,569 tokens were written again in turn 12. The provider's cache was kept up to the beginning of turn 11; " +
+        'what changed behind it is not recorded. Leaving out the reasoning of a finished turn has this effect.',
+    );
+    expect(why(last(81_000), all)).toMatch(/Nothing recorded shows why\.$/);
+    expect(why(last(82_304), all)).toMatch(/Nothing recorded shows why\.$/);
+    expect(why(last(9_600), all)).toMatch(/because the agent paused for 8 minutes/);
+    // A cache that was kept up to a turn did not end in a pause.
+    const early = comparedCalls(
+      [12_000, 90_000, 95_000].map((prompt, i) => ({
+        ...call,
+        step: i + 1,
+        turn: i + 1,
+        at: i === 2 ? 66 * MINUTE : 0,
+        usage: i === 2 ? { input: prompt - 11_904, cacheRead: 11_904 } : { input: prompt },
+        isSent: false,
+      })),
+    ).at(-1) as CountedCall;
+    expect(why(early, [stepAt(1, 0), stepAt(2, 0), stepAt(3, 66 * MINUTE)])).toBe(
+      "78,096 tokens were written again in turn 3. The provider's cache was kept up to the beginning of turn 1; " +
+        'what changed behind it is not recorded.',
+    );
+  });
+
+  test('leaves out the summary of a compaction, which is new text', () => {
+    const usages = [
+      { input: 1_658, cacheRead: 163_086 },
+      { input: 17_383, cacheRead: 19_287 },
+    ].map((usage, i) => ({ ...call, step: 2 * i + 1, usage, isSent: false }));
+    const behind = (tokens: number) => comparedCalls(usages, [{ step: 2, tokens }]).at(-1);
+    expect(behind(4_611)).toMatchObject({ again: 12_772, fresh: 4_611 });
+    expect(behind(17_000)).toMatchObject({ again: 0, fresh: 17_383 });
+    // A summary before both calls was in both requests.
+    expect(comparedCalls(usages, [{ step: 1, tokens: 4_611 }]).at(-1)).toMatchObject({ again: 17_383 });
+  });
+
   test('names a change of the model before a pause', () => {
     const usage = { ...call.usage, model: 'claude-sonnet-4-5' };
     const other = { ...call, at: 66 * MINUTE, usage, modelBefore: 'claude-opus-4-5' };
