@@ -7,7 +7,7 @@ import { place } from './place.js';
 import { oneLine } from './shown-text.js';
 import { CopyButton, saveAs } from './text-view.js';
 import { SearchHits } from './views/search-hits.js';
-import type { Search } from './wire.js';
+import type { Redaction } from './wire.js';
 import { counted, plural } from './words.js';
 
 type Doing =
@@ -77,16 +77,17 @@ function Command({ text }: { readonly text: string }) {
 function Preview({ rules }: { readonly rules: string }) {
   const { session } = place.value.of;
   const strip = useSessionStrip();
-  const answer = useQuestion<Search>('/v1/redaction', { session, rules });
+  const answer = useQuestion<Redaction>('/v1/redaction', { session, rules });
   return (
     <section aria-label="What is masked">
       <AnswerBox answer={answer}>
-        {({ hits, texts, is_cut: isCut }) => (
+        {({ hits, texts, matches }) => (
           <>
             <p role="status">
-              {hits.length === 0
+              {matches === 0
                 ? `Nothing is masked in ${plural(texts, 'text')}. Name more texts above.`
-                : `Of ${plural(texts, 'text')}, ${isCut ? 'over ' : ''}${counted(hits.length)} lose the marked parts.`}
+                : `Of ${plural(texts, 'text')}, ${counted(matches)} lose the marked parts.`}
+              {hits.length < matches && ` These are the first ${counted(hits.length)}.`}
             </p>
             <SearchHits hits={hits} strip={strip.state === 'there' ? strip.value : undefined} />
           </>
@@ -130,7 +131,7 @@ function Redacted() {
       ) : (
         <p class="soft">The command follows once you have looked at what is masked.</p>
       )}
-      <Preview key={rules} rules={rules} />
+      {isShown && <Preview key={rules} rules={rules} />}
     </section>
   );
 }

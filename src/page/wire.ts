@@ -25,6 +25,7 @@ export type RequestView = Omit<PageBody<'Request'>, 'redacted'> & { readonly red
 export type RequestItem = RequestView['items'][number];
 export type Changes = PageBody<'Changes'>;
 export type Change = Changes['changes'][number];
+export type Redaction = PageBody<'Redaction'>;
 export type Search = ReviewAnswer<'Search'>;
 export type SearchHit = Search['hits'][number];
 export type PastContext = ReviewAnswer<'PastContext'>;

@@ -66,6 +66,8 @@ export interface SearchAnswer {
   readonly texts: number;
   /** Number of UTF-16 units searched. */
   readonly chars: number;
+  /** Number of matching texts among those searched. `hits` lists at most the limit of them. */
+  readonly matches: number;
   /** Whether more texts exist than were searched or listed. */
   readonly isCut: boolean;
   /** Whether an index proposed the texts to compare. If not, all texts were compared. */
@@ -93,6 +95,8 @@ export interface AskedSearch extends SearchScope {
   /** Number of lines shown before and after a match. */
   readonly around?: number | undefined;
   readonly order?: SearchOrder | undefined;
+  /** Whether to search all texts for `matches`, even if more match than are listed. */
+  readonly countsAll?: boolean | undefined;
 }
 
 /** The order of matches. `first`: the oldest text first. Default: the newest. */
@@ -245,14 +249,19 @@ export async function* readPlaces(places: readonly SearchedPlace[]): AsyncGenera
 async function matching(
   batches: AsyncIterable<readonly ReadPlace[] | { readonly others: readonly string[] }>,
   { ranges }: TextPattern,
-  { limit, around }: { readonly limit: number; readonly around: number },
-): Promise<Pick<SearchAnswer, 'hits' | 'texts' | 'chars' | 'isCut'>> {
+  {
+    limit,
+    around,
+    countsAll,
+  }: { readonly limit: number; readonly around: number; readonly countsAll?: boolean | undefined },
+): Promise<Pick<SearchAnswer, 'hits' | 'texts' | 'chars' | 'matches' | 'isCut'>> {
   const found: { readonly place: SearchedPlace; readonly lines: FoundText }[] = [];
-  let [texts, chars, isCut] = [0, 0, false];
+  let [texts, chars, matches, isCut] = [0, 0, 0, false];
   for await (const batch of batches) {
     const others = 'others' in batch ? batch.others : [];
     const places = 'others' in batch ? [] : batch;
-    isCut = (found.length > limit || chars >= MOST_CHARS) && places.length + others.length > 0;
+    const isFull = (matches > limit && countsAll !== true) || chars >= MOST_CHARS;
+    isCut = isFull && places.length + others.length > 0;
     if (isCut) break;
     texts += others.length;
     chars += others.reduce((sum, { length }) => sum + length, 0);
@@ -260,14 +269,16 @@ async function matching(
       texts += 1;
       chars += text.length;
       const lines = linesOf(text, ranges(text), around);
-      if (lines.count > 0) found.push({ place, lines });
+      if (lines.count === 0) continue;
+      matches += 1;
+      if (matches <= limit) found.push({ place, lines });
     }
   }
   // Texts are in the order of their places, so the first matches are those within the limit.
   const hits = await Promise.all(
-    found.slice(0, limit).map(async ({ place, lines }) => ({ ...(await describePlace(place)), ...lines })),
+    found.map(async ({ place, lines }) => ({ ...(await describePlace(place)), ...lines })),
   );
-  return { hits, texts, chars, isCut: isCut || found.length > limit };
+  return { hits, texts, chars, matches, isCut: isCut || matches > limit };
 }
 
 const inOrder = (places: readonly SearchedPlace[], order: SearchOrder): readonly SearchedPlace[] =>
@@ -302,10 +313,10 @@ function proposed(
 export async function searchTexts(
   timeline: Timeline,
   wanted: TextPattern,
-  { order = 'newest', limit = LISTED, around = 0, ...scope }: Omit<AskedSearch, 'pattern'>,
+  { order = 'newest', limit = LISTED, around = 0, countsAll, ...scope }: Omit<AskedSearch, 'pattern'>,
 ): Promise<SearchAnswer> {
   const { session, basis, places } = await searchedPlaces(timeline, scope);
-  const answer = await matching(readPlaces(inOrder(places, order)), wanted, { limit, around });
+  const answer = await matching(readPlaces(inOrder(places, order)), wanted, { limit, around, countsAll });
   return { ...defined({ session }), basis, ...answer, isIndexed: false };
 }
 

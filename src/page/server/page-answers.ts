@@ -207,7 +207,16 @@ async function corpusAnswer(
   }
   const id = sessionId(session);
   return {
-    found: searchAnswer({ session: id, basis, hits, texts: hits.length, chars: 0, isCut: false, isIndexed: false }),
+    found: searchAnswer({
+      session: id,
+      basis,
+      hits,
+      texts: hits.length,
+      chars: 0,
+      matches: hits.length,
+      isCut: false,
+      isIndexed: false,
+    }),
     texts,
   };
 }

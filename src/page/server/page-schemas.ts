@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { basis, contextKind, count, prefix, price, request, time, usage } from '../../review/http/review-parts.js';
+import { REVIEW_ANSWERS } from '../../review/http/review-schemas.js';
 import { PEOPLE_ANSWERS, sight } from './people-schemas.js';
 
 const shownVersion = z.object({ number: count, valid_time: time, tx_id: count });
@@ -163,6 +164,9 @@ export const PAGE_ANSWERS = {
         why: z.string(),
       }),
     ),
+  }),
+  Redaction: REVIEW_ANSWERS.Search.extend({
+    matches: count.describe('Number of texts that would be masked; `hits` lists the first 200'),
   }),
   VerbPrice: z
     .object({

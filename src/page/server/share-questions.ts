@@ -3,11 +3,13 @@ import { maskParameters } from '../../bundle/bundle-http.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import { contractEntries } from '../../http/http-contract.js';
 import { pin, sessionName } from '../../http/question-parameters.js';
-import { searchAnswer } from '../../review/http/review-answers.js';
-import { REVIEW_ANSWERS } from '../../review/http/review-schemas.js';
+import { wireShape } from '../../http/wire-shape.js';
+import { shownBasis } from '../../review/http/review-answers.js';
+import { PAGE_ANSWERS } from './page-schemas.js';
 
-const { question, plainQuestion } = contractEntries({ requests: {}, answers: REVIEW_ANSWERS });
+const { question, plainQuestion } = contractEntries({ requests: {}, answers: PAGE_ANSWERS });
 
+/** Maximum number of listed texts. All are counted. */
 const MOST_LISTED = 200;
 
 /** The questions by which a person shares a session. `web` is the folder with the page's build. */
@@ -17,7 +19,7 @@ export const shareQuestions = (web: string) => ({
     summary: 'The texts of a session that a redacted file would mask, the first appearance first',
     parameters: z.strictObject({ session: sessionName, rules: maskParameters.rules, ...pin }),
     example: { session: 'fix-cart' },
-    answer: 'Search',
+    answer: 'Redaction',
     kind: 'long',
     ask: async ({ timeline, hiddenTexts }, { session: name, rules = '' }) => {
       const [{ sessionMask }, { searchTexts }, { hiddenRanges }] = await Promise.all([
@@ -36,9 +38,9 @@ export const shareQuestions = (web: string) => ({
       const found = await searchTexts(
         timeline,
         { ranges, required: [] },
-        { session, order: 'first', limit: MOST_LISTED },
+        { session, order: 'first', limit: MOST_LISTED, countsAll: true },
       );
-      return searchAnswer(found);
+      return wireShape(PAGE_ANSWERS.Redaction, { ...found, basis: shownBasis(found.basis) });
     },
   }),
   sharedPage: plainQuestion({

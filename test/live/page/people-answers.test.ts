@@ -13,7 +13,6 @@ import { PAGE_ANSWERS, type PageBody } from '../../../src/page/server/page-schem
 import { reportDetail } from '../../../src/review/ask/context-report.js';
 import { countHere } from '../../../src/review/ask/token-count.js';
 import { addNote } from '../../../src/review/http/review-http.js';
-import { REVIEW_ANSWERS, type ReviewAnswer } from '../../../src/review/http/review-schemas.js';
 import { keepChecks } from '../../../src/review/rows/kept-sessions.js';
 import { mentions, openClient, wholeRead } from '../../support/context.js';
 import { hiddenTexts, question } from '../../support/contracts.js';
@@ -47,11 +46,7 @@ describe('a page that was started in another folder', () => {
     expect([response.status, text.slice(0, 300)]).toEqual([200, expect.anything()]);
     return PAGE_ANSWERS[answer].parse(JSON.parse(text)) as PageBody<N>;
   };
-  const preview = async (parameters: Readonly<Record<string, string>>): Promise<ReviewAnswer<'Search'>> => {
-    const url = new URL('/v1/redaction', `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    for (const [key, value] of Object.entries(parameters)) url.searchParams.set(key, value);
-    return REVIEW_ANSWERS.Search.parse(await (await fetch(url)).json()) as ReviewAnswer<'Search'>;
-  };
+  const preview = (parameters: Readonly<Record<string, string>>) => ask('/v1/redaction', 'Redaction', parameters);
   const path = (file: string): string => join(folder.root, file);
 
   beforeAll(async () => {
@@ -246,6 +241,20 @@ describe('a page that was started in another folder', () => {
     const times = hits.map(({ at }) => Date.parse(at));
     expect(times).toEqual(times.toSorted((a, b) => a - b));
     expect((await preview({ session: name })).hits).toEqual([]);
+  });
+
+  test('counts every text that a redacted page masks, and lists the first 200', async () => {
+    const id = `masked${randomUUID().slice(0, 8)}`;
+    const session = await client.openSession({ id });
+    for (let i = 1; i <= 210; i += 1) {
+      const text = i <= 205 ? `The cart of Zacharias, ${i}.` : `Nothing of that kind, ${i}.`;
+      await session.reportMessage({ role: 'user', text });
+    }
+    await client.closeSession(session);
+    await client.delivered();
+    const { hits, matches, texts } = await preview({ session: id, rules: 'Zacharias' });
+    expect([hits.length, matches]).toEqual([200, 205]);
+    expect(texts).toBeGreaterThanOrEqual(210);
   });
 
   test('divides the cost by cause and names the most expensive moments', async () => {
