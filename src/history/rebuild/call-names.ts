@@ -193,8 +193,14 @@ export function callName(call: NamedCall): string {
 export const storedCallName = (document: Readonly<Record<string, unknown>>, plainCalls?: true): string =>
   plainCalls === true ? shortTool(String(document.tool)) : callName(namedCall(document));
 
-/** Returns the tool and arguments of a stored call. Stored arguments are always an object. */
+/**
+ * Returns the tool and arguments of a stored call. Stored arguments are always an object. An import
+ * stores a command that lists files or lines as a search, with the arguments of the shell.
+ */
 export function namedCall(document: Readonly<Record<string, unknown>>): NamedCall {
-  const { tool, args } = document;
-  return { tool: String(tool), args: typeof args === 'object' && args !== null ? (args as ToolArguments) : {} };
+  const { tool: stored, args: given } = document;
+  const args = typeof given === 'object' && given !== null ? (given as ToolArguments) : {};
+  const tool = String(stored);
+  const isCommand = tool === 'grep' && patternOf({ tool, args }) === '' && scriptOf(args) !== undefined;
+  return { tool: isCommand ? 'bash' : tool, args };
 }

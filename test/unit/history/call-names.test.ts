@@ -1,5 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { callName, linesAsked } from '../../../src/history/rebuild/call-names.js';
+import {
+  callName,
+  kindOfCall,
+  linesAsked,
+  namedCall,
+  storedCallName,
+} from '../../../src/history/rebuild/call-names.js';
 
 describe('a call', () => {
   test.each([
@@ -21,6 +27,14 @@ describe('a call', () => {
     ['read', { paths: ['a/1.ts', 'a/2.ts', 'a/3.ts'] }, 'read a/1.ts, a/2.ts and 1 more'],
   ])('of %s with %j is named %j', (tool, args, name) => {
     expect(callName({ tool, args })).toBe(name);
+  });
+
+  test('that lists by a command is named by its command, and has the kind of a shell', () => {
+    const args = { command: 'cd /home/me && ls shop/.env/', description: 'List the folder' };
+    expect(storedCallName({ tool: 'grep', args })).toBe('bash ls shop/.env/');
+    expect(kindOfCall(namedCall({ tool: 'grep', args }))).toBe('shell');
+    expect(storedCallName({ tool: 'grep', args: { pattern: 'x', path: 'src' } })).toBe('grep x in src');
+    expect(storedCallName({ tool: 'grep', args: { command: 'x', pattern: 'y' } })).toBe('grep y');
   });
 
   test('has a name of one line and limited length', () => {
