@@ -91,6 +91,7 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
     id,
     name,
     tool,
+    about,
     failed,
     unanswered,
     args,
@@ -106,7 +107,8 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
   const [isOpen, setOpen] = useState(false);
   const strip = useSessionStrip();
   const asked = requestOf(strip.state === 'there' ? strip.value : undefined, step);
-  const told = name.startsWith(`${tool} `) ? name.slice(tool.length + 1) : '';
+  // A name begins with the tool's name, which has another form there: `task` for `Task`.
+  const told = name.includes(' ') ? name.slice(name.indexOf(' ') + 1) : '';
   // The name of a call that read one file already has the path and the lines.
   const [read] = files.length === 1 && files[0]?.effect === 'read' && told !== '' ? files : [];
   const detail = isOpen && (
@@ -125,6 +127,7 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
             {isOpen ? '▾' : '▸'}
           </span>
           <strong>{oneLine(tool)}</strong> <code>{oneLine(told, 200)}</code>
+          {about !== null && <span class="soft"> {oneLine(about, 160)}</span>}
         </button>
         {unanswered ? (
           <span class="chip warn" title="It was interrupted, or the recording ends before its result">

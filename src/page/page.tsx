@@ -1,8 +1,8 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Refused, trouble } from './access.js';
 import { VIEWS, type ViewName } from './address.js';
 import { Waiting } from './answer-box.js';
-import { isServed, offeredViews, useAnswer } from './ask.js';
+import { askFresh, isServed, offeredViews, useAnswer } from './ask.js';
 import { callNumber, choose, chosenStep, move, stepFor, toggleFollowing, useSessionStrip } from './calls.js';
 import { Door } from './door.js';
 import { follow, followed } from './follow.js';
@@ -24,18 +24,43 @@ import { counted } from './words.js';
 /** The components of all views. */
 export type Shown = Readonly<Record<ViewName, () => preact.JSX.Element>>;
 
+/**
+ * Reloads the page once the server answers, because a browser may keep a failed import. If the
+ * server does not answer, the head of the page says what to do.
+ */
+const reloadOnceServed = (): void =>
+  void askFresh('/v1/sessions').then(
+    () => location.reload(),
+    () => undefined,
+  );
+
 /** Returns a view whose code is loaded once it is shown. */
 function later(load: () => Promise<() => preact.JSX.Element>): () => preact.JSX.Element {
   let Loaded: (() => preact.JSX.Element) | undefined;
   return function Later() {
-    const [, setLoaded] = useState(false);
+    const [state, setState] = useState<'loading' | 'loaded' | 'failed'>('loading');
     useEffect(() => {
-      void load().then((view) => {
-        Loaded = view;
-        setLoaded(true);
-      });
+      load().then(
+        (view) => {
+          Loaded = view;
+          setState('loaded');
+        },
+        () => setState('failed'),
+      );
     }, []);
-    return Loaded === undefined ? <Waiting /> : <Loaded />;
+    if (Loaded !== undefined) return <Loaded />;
+    return state !== 'failed' ? (
+      <Waiting />
+    ) : (
+      <div class="refused" role="alert">
+        <p>
+          The code of this view could not be fetched. Check that <code>palimpsest review</code> runs, and try again.
+        </p>
+        <button type="button" onClick={reloadOnceServed}>
+          Try again
+        </button>
+      </div>
+    );
   };
 }
 
@@ -193,6 +218,7 @@ function CallNumber({ strip }: { readonly strip: Strip }) {
       <input
         id="call"
         name="call"
+        aria-label="Call"
         key={number}
         inputMode="numeric"
         autocomplete="off"
@@ -218,6 +244,12 @@ function Header({ named, title, strip, onPalette }: HeaderProps) {
   const { view, of } = place.value;
   const { session, q } = of;
   const offered = offeredViews();
+  const tabs = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // A narrow screen shows a part of the tabs.
+    const current = tabs.current?.querySelector<HTMLElement>('[aria-current]');
+    if (tabs.current !== null && current != null) tabs.current.scrollLeft = current.offsetLeft - 60;
+  }, [view, session]);
   return (
     <header class="top">
       <div class="top-row">
@@ -257,7 +289,7 @@ function Header({ named, title, strip, onPalette }: HeaderProps) {
       </div>
       {session !== undefined && (
         <div class="top-row tabs">
-          <nav aria-label="Views">
+          <nav aria-label="Views" ref={tabs}>
             {TABS.filter(([name]) => offered.includes(name)).map(([name, others]) => (
               <a
                 key={name}

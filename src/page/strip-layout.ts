@@ -199,21 +199,6 @@ export function turnSpans(calls: readonly Pick<StripCall, 'turn'>[]): readonly T
   return spans;
 }
 
-/** A turn, and the step at which its first request ends. */
-export interface TurnStart {
-  readonly turn: number;
-  readonly step: number;
-}
-
-/** Returns the beginnings of the turns of a strip. */
-export function turnStarts(calls: Strip['calls']): readonly TurnStart[] {
-  return turnSpans(calls).flatMap(({ turn, from }) => {
-    const call = calls[from];
-    if (call === undefined) return [];
-    return [{ turn, step: isTurn(call) ? (calls[from - 1]?.step ?? 0) + 1 : call.step }];
-  });
-}
-
 /** Returns the turns whose numbers have room above their columns. Prefers longer turns. */
 export function namedTurns(spans: readonly TurnSpan[], calls: number, room: number): ReadonlySet<number> {
   const named: TurnSpan[] = [];

@@ -33,11 +33,11 @@ export function TranscriptNote() {
   const strip = useSessionStrip();
   const texts = strip.state === 'there' ? strip.value.reasoning : 0;
   return (
-    <div class="verdict warn" role="note">
-      These are the requests as the agent's transcript has them. It has no tools, no notes of the harness, and often no
-      system prompt. Reasoning is not shown
+    <details class="soft" role="note">
+      <summary>As the agent's transcript has it, which is not all that was sent</summary>
+      The transcript has no tools, no notes of the harness, and often no system prompt. Reasoning is not shown
       {texts > 0 && `: its ${plural(texts, 'text')} in the transcript are not imported`}. The provider counted these,
       too, and counts text with its own vocabulary.
-    </div>
+    </details>
   );
 }

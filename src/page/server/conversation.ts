@@ -1,5 +1,5 @@
 import type { ObjectMask } from '../../bundle/masked-names.js';
-import { callName, linesAsked, namedCall } from '../../history/rebuild/call-names.js';
+import { callName, kindOfCall, linesAsked, type NamedCall, namedCall } from '../../history/rebuild/call-names.js';
 import { bordersOf } from '../../history/rebuild/epoch-chain.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
@@ -43,6 +43,8 @@ export interface ConversationQuestion {
 const MOST_MESSAGE = 20_000;
 /** Maximum number of files that a call's row names. */
 const MOST_FILES = 50;
+/** Maximum length of a prompt in the outline. */
+const MOST_PROMPT = 80;
 const HEAD_CHARS = 2_000;
 const TAIL_CHARS = 1_000;
 
@@ -106,6 +108,12 @@ interface Facts {
   readonly versions: ReadonlyMap<ObjectId, readonly ActedVersion[]>;
 }
 
+/** Returns what the model said about a command that it ran. */
+function wordsAbout(call: NamedCall): string | undefined {
+  const { description } = call.args;
+  return kindOfCall(call) === 'shell' && typeof description === 'string' ? description : undefined;
+}
+
 function callRow(step: Step, call: SessionCall, facts: Facts): Row {
   const { seq, turn, at, notes = [] } = step;
   const { output = '', args = {}, display = '' } = facts.outputs.get(call.id) ?? {};
@@ -123,6 +131,7 @@ function callRow(step: Step, call: SessionCall, facts: Facts): Row {
     // The name is made from masked arguments, so it contains no secret.
     name: callName(named),
     tool: call.tool,
+    ...defined({ about: wordsAbout(named) }),
     failed: call.failed,
     unanswered: call.unanswered,
     args: display,
@@ -332,6 +341,8 @@ export async function conversation(
   const rows = [...part.flatMap((step) => rowsOf(step, facts)), ...epochs, ...changeRows(part, facts)];
   const prompts = steps.filter(({ message }) => message !== undefined && speakerOf(message) === 'user');
   const prompt = (prompts.find(({ seq }) => seq > inherited.steps) ?? prompts[0])?.message?.text;
+  const firstWords = (text: string): string =>
+    (mask.masked(text).trim().split('\n', 1)[0] ?? '').slice(0, MOST_PROMPT).toWellFormed();
   return wireShape(PAGE_ANSWERS.Conversation, {
     session,
     basis: pinnedBasis(timeline.present.basis),
@@ -345,6 +356,7 @@ export async function conversation(
     toolCalls: numbers.size,
     modelCalls: models.length,
     rows: rows.sort((a, b) => a.step - b.step),
+    prompts: prompts.map(({ seq, turn, message }) => ({ step: seq, turn, text: firstWords(message?.text ?? '') })),
     ...defined({
       before: firstSeq > (steps[0]?.seq ?? 0) ? firstSeq : undefined,
       after: lastSeq < (steps.at(-1)?.seq ?? 0) ? lastSeq : undefined,

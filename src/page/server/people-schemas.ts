@@ -78,6 +78,7 @@ const conversationRow = z.discriminatedUnion('kind', [
     number: count.describe("Position among the session's tool calls, from 1"),
     name: z.string().describe('Its tool and what it did, such as "read src/cart.ts 1-200"'),
     tool: z.string(),
+    about: z.string().nullable().describe("The model's own words about a command of a shell"),
     failed: z.boolean(),
     unanswered: z.boolean().describe('Whether no result of it was recorded'),
     args: z.string(),
@@ -139,6 +140,9 @@ export const PEOPLE_ANSWERS = {
       tool_calls: count.describe('In the whole session'),
       model_calls: count,
       rows: z.array(conversationRow).describe('Oldest first'),
+      prompts: z
+        .array(z.object({ step: count, turn: count, text: z.string().describe('Its first words') }))
+        .describe('The prompts of the whole session, oldest first'),
       before: count.nullable().describe('The step to ask before for earlier rows; null at the beginning'),
       after: count.nullable().describe('The step to ask after for later rows; null at the end'),
     })

@@ -91,7 +91,8 @@ function SideBySide({
 }
 
 function resultOf(ids: Compared['files'][number]['ids'], same: boolean | null): string {
-  if (ids.includes(null)) return 'changed in one session';
+  // The columns say which session changed it.
+  if (ids.includes(null)) return '';
   return same === null ? 'not fully recorded' : same ? 'the same text' : 'different texts';
 }
 

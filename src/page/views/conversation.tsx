@@ -8,7 +8,7 @@ import { LazyBlock } from '../lazy-block.js';
 import { ForkHere } from '../person.js';
 import { from, place } from '../place.js';
 import { oneLine } from '../shown-text.js';
-import { makerOf, requestOf, type TurnStart, turnStarts } from '../strip-layout.js';
+import { makerOf, requestOf } from '../strip-layout.js';
 import type { Conversation, ConversationRow, Strip } from '../wire.js';
 import { clockTime, counted } from '../words.js';
 
@@ -124,49 +124,35 @@ function NothingDropped() {
   return isDropped ? null : <p class="soft">No compaction and no epoch is recorded in this session.</p>;
 }
 
-/** Links to turns by their numbers, because their prompts are not loaded yet. */
-function Turns({ turns, here }: { readonly turns: readonly TurnStart[]; readonly here: Here }) {
-  if (turns.length === 0) return null;
-  return (
-    <li class="turn-numbers">
-      {turns.map(({ turn, step }) => (
-        <a
-          key={turn}
-          href={from('conversation', { step })}
-          aria-label={`Turn ${turn}`}
-          aria-current={turn === here?.turn ? 'location' : undefined}
-        >
-          {counted(turn)}
-        </a>
-      ))}
-    </li>
-  );
+type Prompt = Conversation['prompts'][number];
+
+/** Adds the prompts that a followed session got since the list of all was read. */
+function withNewPrompts(prompts: readonly Prompt[], rows: readonly ConversationRow[]): readonly Prompt[] {
+  const last = prompts.at(-1)?.step ?? 0;
+  const isNew = (row: ConversationRow): row is RowOf<'message'> =>
+    row.kind === 'message' && (row.role === 'user' || row.role === 'parent') && row.step > last;
+  return [...prompts, ...rows.filter(isNew)];
 }
 
-/** The place in the outline, if a reader chose one. */
-type Here = { readonly turn: number; readonly step: number } | undefined;
+interface OutlineProps {
+  readonly prompts: readonly Prompt[];
+  /** The step of the address, if it has one. */
+  readonly here: number | undefined;
+}
 
-/** Lists the prompts that were loaded so far, and the numbers of the other turns. */
-function Outline({ rows, here }: { readonly rows: readonly ConversationRow[]; readonly here: Here }) {
+/** Lists the prompts of the session. */
+function Outline({ prompts, here }: OutlineProps) {
   const list = useRef<HTMLElement>(null);
-  const strip = useSessionStrip();
-  const calls = strip.state === 'there' ? strip.value.calls : [];
-  const turns = useMemo(() => turnStarts(calls), [calls]);
-  const prompts = rows.filter(
-    (row): row is RowOf<'message'> => row.kind === 'message' && (row.role === 'user' || row.role === 'parent'),
-  );
-  const [first, last] = [prompts[0]?.turn ?? 0, prompts.at(-1)?.turn ?? 0];
-  const current = here === undefined ? undefined : prompts.findLast(({ step }) => step <= here.step)?.step;
+  const current = here === undefined ? undefined : prompts.findLast(({ step }) => step <= here)?.step;
   useEffect(() => {
     const box = list.current;
     const link = box?.querySelector<HTMLElement>('[aria-current]');
     if (box !== null && link != null) box.scrollTop = link.offsetTop - box.clientHeight / 2;
-  }, [current, here?.turn]);
-  if (prompts.length < 2 && turns.length < 2) return null;
+  }, [current]);
+  if (prompts.length < 2) return null;
   return (
     <nav class="outline" aria-label="Prompts" ref={list}>
       <ol>
-        <Turns turns={turns.filter(({ turn }) => turn < first)} here={here} />
         {prompts.map(({ turn, step, text }) => (
           <li key={step}>
             <a href={from('conversation', { step })} aria-current={step === current ? 'location' : undefined}>
@@ -174,7 +160,6 @@ function Outline({ rows, here }: { readonly rows: readonly ConversationRow[]; re
             </a>
           </li>
         ))}
-        <Turns turns={turns.filter(({ turn }) => turn > last)} here={here} />
       </ol>
     </nav>
   );
@@ -221,7 +206,7 @@ function Rows({ first, onBeyond }: RowsProps) {
       : (rows.find((row) => row.kind !== 'turn' && row.step >= Number(step)) ?? rows.at(-1));
   const calls = strip.state === 'there' ? strip.value.calls : [];
   const framed = useMemo(() => ofOneCall(rows, chosen, calls), [rows, chosen, calls]);
-  const here = chosen === undefined || step === undefined ? undefined : { turn: chosen.turn, step: Number(step) };
+  const prompts = useMemo(() => withNewPrompts(first.prompts, read.rows), [first, read.rows]);
   const isBeyond =
     step !== undefined &&
     ((before !== null && Number(step) < (rows[0]?.step ?? 0)) ||
@@ -241,7 +226,7 @@ function Rows({ first, onBeyond }: RowsProps) {
   if (rows.length === 0) return <p class="note">Nothing has happened in this session up to here.</p>;
   return (
     <div class="conversation">
-      <Outline rows={rows} here={here} />
+      <Outline prompts={prompts} here={step === undefined ? undefined : Number(step)} />
       <div class="entries">
         {before === null && <NothingDropped />}
         {before !== null && <More label="Earlier" onWanted={() => more({ before })} />}

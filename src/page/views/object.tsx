@@ -12,7 +12,7 @@ import { oneLine } from '../shown-text.js';
 import { makerOf } from '../strip-layout.js';
 import { TextView } from '../text-view.js';
 import { NoVerbs, useForeign } from '../transcript-note.js';
-import type { Authors, Log, LoggedVersion, Show, Stale, Strip, Who } from '../wire.js';
+import type { Authors, Log, LoggedVersion, Sessions, Show, Stale, Strip, Who } from '../wire.js';
 import { counted, localTime, pathEnd, plural, rangesOf } from '../words.js';
 
 const MOST_VERSIONS = 1_000;
@@ -207,6 +207,10 @@ function History({
       return <UnrecordedRow key={change.step} change={change} parts={parts} wasWhole={wasWhole} strip={there} />;
     });
   const others = who.state === 'there' ? who.value.sessions.filter((sighting) => sighting.session !== session) : [];
+  const listed = useAnswer<Sessions>(others.length > 0 && isServed() ? '/v1/sessions' : undefined);
+  const titles = new Map(
+    listed.state === 'there' ? listed.value.sessions.map(({ id: one, title }) => [one, title]) : [],
+  );
   return (
     <>
       <div class="wide">
@@ -308,8 +312,9 @@ function History({
                     tx: undefined,
                     step: sighting.known_from.step,
                   })}
+                  title={oneLine(sighting.session)}
                 >
-                  {oneLine(sighting.session)}
+                  {oneLine(titles.get(sighting.session) || sighting.session, 100)}
                 </a>{' '}
                 <span class="soft">
                   since turn {sighting.known_from.turn}; in full in {plural(sighting.active.length, 'turn')}

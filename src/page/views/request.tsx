@@ -68,8 +68,10 @@ function Verified({ view, request }: { readonly view: RequestView; readonly requ
     <div class={`verdict ${tone}`} role="status" aria-label="Check">
       {verdict}
       <details>
-        <summary class="soft">Hashes</summary>
+        <summary class="soft">Hashes and size</summary>
         <dl class="facts">
+          <dt>size</dt>
+          <dd>{plural(request.bytes, 'byte')}</dd>
           <dt>
             {view.redacted === true
               ? 'of the masked request'
@@ -150,9 +152,10 @@ function Composition({ groups }: { readonly groups: readonly Group[] }) {
 const LABEL = /^(ACTIVE_CONTENT|TOOL_RESULT|FILE) /;
 
 /** Returns the first words of a part, without its label. */
-function startOf({ object, text }: RequestItem): string {
-  const lines = text.split('\n', 6).filter((line) => line.trim() !== '' && !(object !== null && LABEL.test(line)));
-  return lines[0]?.trim() ?? '';
+function startOf({ object, name, text }: RequestItem): string {
+  const isMessage = object === null && text.startsWith(`${name}:`);
+  const lines = (isMessage ? text.slice(name.length + 1) : text).trimStart().split('\n', 6);
+  return lines.find((line) => line.trim() !== '' && !(object !== null && LABEL.test(line)))?.trim() ?? '';
 }
 
 interface ItemProps {
@@ -272,36 +275,35 @@ function Head({ view, strip, news }: HeadProps) {
           : `Call ${counted(number)}, ${request.kind === 'sent' ? 'as the model saw it' : 'as the transcript has it'}`}
         {request !== null && <small>{` turn ${request.turn} · ${localTime(request.at)}`}</small>}
       </h2>
-      <span class="soft">
-        {plural(request?.tokens ?? tokens, 'token')}
-        {request !== null && `, ${plural(request.bytes, 'byte')}`}
-      </span>
+      <span class="soft">{plural(request?.tokens ?? tokens, 'token')}</span>
       {model !== undefined && <span class="chip">{oneLine(model, 60)}</span>}
       {fall !== undefined && (
         <span class="chip warn">the provider counted {counted(fall.fewer)} fewer; which text left is not recorded</span>
       )}
       {request?.epoch != null && <span class="chip">epoch {request.epoch}</span>}
       <span class="spread" />
-      {news > 0 && (
-        <button type="button" onClick={showNew}>
-          {plural(news, 'new part')} ↓
-        </button>
-      )}
-      {previous !== null && (
-        <a class="button" href={from('request', { step: previous })}>
-          ‹ Call before
-        </a>
-      )}
-      {next !== null && (
-        <a class="button" href={from('request', { step: next })}>
-          Next call ›
-        </a>
-      )}
-      {request !== null && (
-        <a class="button first" href={from('changes', { step: request.step })}>
-          What changed
-        </a>
-      )}
+      <span class="row">
+        {news > 0 && (
+          <button type="button" onClick={showNew}>
+            {plural(news, 'new part')} ↓
+          </button>
+        )}
+        {previous !== null && (
+          <a class="button" href={from('request', { step: previous })}>
+            ‹ Call before
+          </a>
+        )}
+        {next !== null && (
+          <a class="button" href={from('request', { step: next })}>
+            Next call ›
+          </a>
+        )}
+        {request !== null && (
+          <a class="button first" href={from('changes', { step: request.step })}>
+            What changed
+          </a>
+        )}
+      </span>
     </div>
   );
 }

@@ -15,7 +15,6 @@ import {
   seenRange,
   sortedRows,
   turnSpans,
-  turnStarts,
   usedTokens,
 } from '../../../src/page/strip-layout.js';
 import type { Strip, StripBand, StripCall, StripMark } from '../../../src/page/wire.js';
@@ -149,19 +148,6 @@ describe('the layout of a strip', () => {
     ];
     expect(namedTurns(spans, 254, 24)).toEqual(new Set([3, 1, 4]));
     expect(namedTurns(spans, 254, 1)).toEqual(new Set([3]));
-  });
-
-  test('begins a turn at its prompt: the end of its first request, or the step after the previous turn', () => {
-    expect(turnStarts(calls)).toEqual([
-      { turn: 1, step: 2 },
-      { turn: 2, step: 7 },
-      { turn: 3, step: 9 },
-    ]);
-    const whole = [call(1, 5, { delivered: null, sections: [] }), call(2, 8, { delivered: null, sections: [] })];
-    expect(turnStarts(whole)).toEqual([
-      { turn: 1, step: 1 },
-      { turn: 2, step: 6 },
-    ]);
   });
 
   test('names the turns over the columns', () =>
