@@ -1,4 +1,5 @@
 import { dollarsOf } from '../review/money/dollar-prices.js';
+import { startedBy } from '../review/rows/started-by.js';
 import type { CountedAnswer, SessionFacts } from './session-facts.js';
 
 /** Tokens of model calls and what they cost. */
@@ -46,9 +47,39 @@ export function addAnswer(
 export const allTokens = ({ fresh, cacheRead, cacheWrite, output }: Spent): number =>
   fresh + cacheRead + cacheWrite + output;
 
-/** Returns the tokens and the cost of one session. */
-export function spentBy({ answers, models }: Pick<SessionFacts, 'answers' | 'models'>): Spent {
+type CountedFacts = Pick<SessionFacts, 'answers' | 'models' | 'subAgents'>;
+
+/** Returns the tokens and the cost of one recording, with its sub-agents. */
+export function spentBy({ answers, models }: CountedFacts): Spent {
   const spent = nothingSpent();
   for (const answer of answers) addAnswer(spent, answer, models[answer[1]] ?? '');
   return spent;
+}
+
+/** Returns the tokens and the cost of one session, without its sub-agents. */
+export function ownSpent({ answers, subAgents, ...facts }: CountedFacts): Spent {
+  const others = new Set(subAgents?.answers);
+  return spentBy({ ...facts, answers: answers.filter((_answer, i) => !others.has(i)) });
+}
+
+type StartedFacts = CountedFacts & Pick<SessionFacts, 'id' | 'subagentOf'>;
+
+/**
+ * Returns the tokens and the cost of a session with its sub-agents, which may have recordings of
+ * their own among `all`. Undefined without sub-agents.
+ */
+export function spentWithSubAgents(
+  session: StartedFacts,
+  all: readonly StartedFacts[],
+): { readonly sessions: number; readonly spent: Spent } | undefined {
+  const started = startedBy(session.id, all, ({ subagentOf }) => subagentOf);
+  const sessions = [session, ...started].reduce(
+    (sum, { subAgents }) => sum + (subAgents?.sessions ?? 0),
+    started.length,
+  );
+  if (sessions === 0) return undefined;
+  const spent = nothingSpent();
+  for (const one of [session, ...started].map(spentBy))
+    for (const name of Object.keys(spent) as (keyof Spent)[]) spent[name] += one[name];
+  return { sessions, spent };
 }

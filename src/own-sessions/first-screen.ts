@@ -3,7 +3,7 @@ import { type Colours, grouped } from '../cli/output.js';
 import { homeless, shortDay } from '../cli/shown-values.js';
 import { type ListedSession, sessionTable } from '../review/cli/session-table.js';
 import { AGENT_NAMES, AGENTS } from './agent-homes.js';
-import { allTokens, type Spent, spentBy } from './counted-tokens.js';
+import { allTokens, ownSpent, type Spent, spentWithSubAgents } from './counted-tokens.js';
 import type { UnreadFile } from './find-files.js';
 import { type FoundSession, type FoundSessions, lastUse, ownSessions } from './find-sessions.js';
 
@@ -52,8 +52,9 @@ export const listedCost = ({
 }: Pick<Spent, 'calls' | 'unpriced' | 'dollars'>): ListedSession['cost'] =>
   calls === unpriced ? undefined : { amount, isPart: unpriced > 0 };
 
-function listed(session: FoundSession, nth: number): ListedSession {
-  const spent = spentBy(session);
+function listed(session: FoundSession, nth: number, all: readonly FoundSession[]): ListedSession {
+  const spent = ownSpent(session);
+  const sum = spentWithSubAgents(session, all);
   return {
     nth,
     title: session.title,
@@ -63,6 +64,7 @@ function listed(session: FoundSession, nth: number): ListedSession {
     calls: session.calls,
     tokens: spent.calls === 0 ? undefined : allTokens(spent),
     cost: listedCost(spent),
+    withSubAgents: sum && { sessions: sum.sessions, cost: listedCost(sum.spent) },
   };
 }
 
@@ -112,7 +114,7 @@ export function firstScreenLines(screen: FirstScreen, shown: Shown): readonly st
           agents,
           shown,
         );
-  const last = own.slice(0, SHOWN_SESSIONS).map((session, i) => listed(session, i + 1));
+  const last = own.slice(0, SHOWN_SESSIONS).map((session, i) => listed(session, i + 1, sessions));
   return [
     ...wrapped(`Palimpsest ${version}: what your agents did on this machine`, width).map(colours.bold),
     '',

@@ -18,7 +18,8 @@ import { openStore } from '../host/open-store.js';
 import { readSettings, UsageError } from '../host/settings.js';
 import { openReplayDatabase } from '../lab/replay/replay-database.js';
 import { type ChosenSession, chooseSession } from './choose-session.js';
-import { allTokens, spentBy } from './counted-tokens.js';
+import { allTokens, ownSpent, type Spent, spentWithSubAgents } from './counted-tokens.js';
+import type { FoundSession } from './find-sessions.js';
 import { importSession, type OpenedSession } from './import-session.js';
 import { homeFolder, searchMachine } from './search-machine.js';
 
@@ -52,21 +53,37 @@ function hasBrowser(env: Environment): boolean {
   return variable(env, 'DISPLAY') !== undefined || variable(env, 'WAYLAND_DISPLAY') !== undefined;
 }
 
+const spentFacts = (spent: Spent): readonly string[] => [
+  ...(spent.calls === 0 ? [] : [`${shortCount(allTokens(spent))} tokens`]),
+  ...(spent.calls === spent.unpriced ? [] : [dollars(spent.dollars)]),
+];
+
 /** Returns the lines about a session. `width` is that of the terminal, if there is one. */
-function aboutLines(chosen: ChosenSession, home: string, width: number | undefined): readonly string[] {
+function aboutLines(
+  chosen: ChosenSession,
+  {
+    sessions,
+    home,
+    width,
+  }: { readonly sessions: readonly FoundSession[]; readonly home: string; readonly width: number | undefined },
+): readonly string[] {
   const { agent, title, folder, calls, endedAt, mtime } = chosen;
-  const spent = spentBy(chosen);
+  const all = spentWithSubAgents(chosen, sessions);
   const facts = [
     agent,
     ...(folder === undefined ? [] : [homeless(folder, home)]),
     shortTime(new Date(endedAt ?? mtime), new Date()),
     `${grouped(calls)} ${calls === 1 ? 'answer' : 'answers'}`,
-    ...(spent.calls === 0 ? [] : [`${shortCount(allTokens(spent))} tokens`]),
-    ...(spent.calls === spent.unpriced ? [] : [dollars(spent.dollars)]),
+    ...spentFacts(ownSpent(chosen)),
   ];
+  const withAll =
+    all === undefined
+      ? ''
+      : `; with ${grouped(all.sessions)} ${all.sessions === 1 ? 'sub-agent' : 'sub-agents'}: ` +
+        spentFacts(all.spent).join(', ');
   return [
     shortened(escapedLine(title === '' ? '(no prompt)' : title), width ?? Infinity),
-    ...wrapped(escapedLine(facts.join(', ')), width, '  '),
+    ...wrapped(escapedLine(`${facts.join(', ')}${withAll}`), width, '  '),
   ];
 }
 
@@ -98,7 +115,8 @@ export async function openAction(name: string, flags: OpenFlags, program: Progra
   await reportFailure(flags, async () => {
     const started = Date.now();
     const { dataDir } = readSettings(process.env, flags).node;
-    const chosen = await chooseSession(name, await searchMachine(process.env, dataDir));
+    const machine = await searchMachine(process.env, dataDir);
+    const chosen = await chooseSession(name, machine);
     const { session, outcome } = await importInto(chosen, flags);
     const { agent, id, title, path } = chosen;
     if (flags.json === true)
@@ -108,7 +126,7 @@ export async function openAction(name: string, flags: OpenFlags, program: Progra
     const { isTerminal, width } = standardOutput({});
     printText(
       [
-        ...aboutLines(chosen, homeFolder(process.env), width),
+        ...aboutLines(chosen, { sessions: machine.sessions, home: homeFolder(process.env), width }),
         ...wrapped(`Session ${session}: ${OUTCOMES[outcome]} (${took}).`, width),
       ].join('\n'),
     );

@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import { cacheLifetimeMs, isHourCache, pauseEndsCache } from '../assembly/epoch/prices.js';
 import type { RecordMask } from '../client/record-mask.js';
-import { ModelCallRule } from '../history/rebuild/model-calls.js';
 import { KeptPlaces, REWINDS } from '../lab/recordings/kept-places.js';
 import type { EntryOf, RecordedEntry } from '../lab/recordings/neutral-session.js';
 import { INPUT_WITHOUT_CACHE } from '../lab/replay/model-usage.js';
 import { defined } from '../values/defined.js';
 import { AGENTS } from './agent-homes.js';
+import { CallCounter } from './call-counter.js';
 
 const count = z.int().nonnegative();
 const tokens = z.number().nonnegative();
@@ -73,6 +73,8 @@ export const sessionFactsSchema = z.object({
   /** Names of the models. An unknown model has an empty name. */
   models: z.array(z.string()),
   answers: z.array(countedAnswerSchema),
+  /** The sub-agents in the recording. `answers` has the positions of their answers. */
+  subAgents: z.object({ sessions: count, answers: z.array(count) }).optional(),
   cacheLosses: z.array(cacheLossSchema),
   /** Number of parts that could not be read, by reason. */
   losses: z.record(z.string(), count),
@@ -92,39 +94,6 @@ export function asTitle(text: string, mask: RecordMask): string {
 }
 
 type Usage = NonNullable<EntryOf<'message'>['usage']>;
-
-/** Counts the model calls of a session as an import would count them in its steps. */
-class CallCounter {
-  readonly rule = new ModelCallRule();
-  calls = 0;
-  /** Number of calls that were copied from another session. */
-  copied = 0;
-  /** Number of its own tool calls. They count as model calls if there are no answers with text. */
-  tools = 0;
-  /** Calls that a rewind took back. */
-  left = { calls: 0, tools: 0 };
-  hasAnswers = false;
-
-  add(begins: boolean, copied: boolean | undefined): void {
-    if (!begins) return;
-    this.calls += 1;
-    if (copied === true) this.copied += 1;
-  }
-
-  /** Calls that the session made itself. */
-  get own(): number {
-    return this.hasAnswers ? this.calls - this.copied : this.tools;
-  }
-
-  /** Its own calls in the conversation as it is now. */
-  get kept(): { readonly calls: number; readonly tools: number } {
-    return { calls: this.calls - this.copied - this.left.calls, tools: this.tools - this.left.tools };
-  }
-
-  returnTo({ calls, tools }: CallCounter['kept']): void {
-    this.left = { calls: this.calls - this.copied - calls, tools: this.tools - tools };
-  }
-}
 
 /** The counts of a session at an entry of its recording. */
 interface CountsThen {
@@ -192,6 +161,10 @@ const countsOf = (session: OpenSession): CountsThen => ({
   turns: session.turns,
 });
 
+/** Whether a session of a recording is a sub-agent of the first one. */
+const isSubAgent = (entry: EntryOf<'session'>, main: EntryOf<'session'> | undefined): boolean =>
+  entry !== main && entry.parent?.relation === 'subagent';
+
 /** Smaller losses come from the provider's rounding, and from texts that moved to the end. */
 const LEAST_LOST_TOKENS = 2_000;
 const LEAST_LOST_SHARE = 0.05;
@@ -202,6 +175,8 @@ export class FactsCollector {
   readonly #sessions = new Map<string, OpenSession>();
   readonly #models: string[] = [];
   readonly #counted: CountedAnswer[] = [];
+  /** The positions of sub-agents' answers in `#counted`. */
+  readonly #bySubAgents: number[] = [];
   readonly #lost: SessionFacts['cacheLosses'] = [];
   #main: EntryOf<'session'> | undefined;
   #name: string | undefined;
@@ -270,6 +245,7 @@ export class FactsCollector {
     const sessions = [...this.#sessions.values()];
     const own = sessions.reduce((sum, one) => sum + ownCallsOf(one), 0);
     const main = this.#sessions.get(id);
+    const started = sessions.filter(({ entry }) => isSubAgent(entry, this.#main)).length;
     return {
       id,
       title: asTitle(this.#name ?? this.#prompt ?? this.#copiedPrompt ?? '', this.#mask),
@@ -286,6 +262,7 @@ export class FactsCollector {
         model: this.#model,
         startedAt: this.#from,
         endedAt: this.#to,
+        subAgents: started === 0 ? undefined : { sessions: started, answers: this.#bySubAgents },
         subagentOf: parent?.relation === 'subagent' ? parent.native_id : undefined,
       }),
     };
@@ -367,6 +344,7 @@ export class FactsCollector {
     if (!this.#models.includes(name)) this.#models.push(name);
     this.#cache(session, { fresh, read, write, hour, model: name });
     const counts = [fresh, read, write, output, cost ?? null] as const;
+    if (isSubAgent(session.entry, this.#main)) this.#bySubAgents.push(this.#counted.length);
     this.#counted.push([at ?? null, this.#models.indexOf(name), ...counts, ...optional(hour)]);
   }
 

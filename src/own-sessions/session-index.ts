@@ -9,7 +9,7 @@ import type { ReadFacts } from './read-facts.js';
 import { sessionFactsSchema } from './session-facts.js';
 
 /** Version of the index. Increase it when a change gives other facts for the same file. */
-const INDEX_VERSION = 9;
+const INDEX_VERSION = 10;
 
 const knownFileSchema = z.object({
   size: z.number(),

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { ActorLink } from './actor.js';
+import { isServed } from './ask.js';
 import { useQuestion, useSessionStrip } from './calls.js';
 import { HunksView } from './diff-view.js';
 import { UndoStep } from './person.js';
@@ -103,6 +104,7 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
     notes,
     stale,
     step,
+    sub_agent: subAgent,
   } = row;
   const [isOpen, setOpen] = useState(false);
   const strip = useSessionStrip();
@@ -143,6 +145,9 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
         )}
         <span class="soft nowrap">{plural(chars, 'character')}</span>
         <span class="call-links">
+          {subAgent !== null && isServed() && (
+            <a href={from('conversation', { session: subAgent, tx: undefined, step: undefined })}>its sub-agent</a>
+          )}
           {read !== undefined && (
             <a href={historyOf(read)} title={`Versions of ${oneLine(read.name, 300)}`}>
               the file

@@ -19,6 +19,7 @@ function plainList({ sessions }: Sessions, { text = '' }: Parameters): SessionLi
       parent: parent === undefined ? null : { ...parent, kind: 'fork' as const, call: null },
       open,
       figures: null,
+      with_sub_agents: null,
       check: null,
     }));
   const basis = { valid_time: null, tx_id: null, tx_time: null };

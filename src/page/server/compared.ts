@@ -10,7 +10,9 @@ import { sessionActors } from '../../review/authors/session-actors.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { shapedRow } from '../../review/http/session-list.js';
 import { sessionFigures } from '../../review/money/session-figures.js';
+import { withSubAgents } from '../../review/money/sub-agent-cost.js';
 import type { SessionRow, SessionRows } from '../../review/rows/session-rows.js';
+import { type RecordedParents, subAgentsOf } from '../../review/rows/sub-agents.js';
 import { defined } from '../../values/defined.js';
 import { speakerOf } from './conversation.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
@@ -88,9 +90,17 @@ async function sideOf(side: ComparedSide) {
 }
 
 /** Returns the row of a session, from the list or, on a server of several agents, computed here. */
-async function rowOf({ session, timeline, steps }: ComparedSide, listed: SessionRow | undefined): Promise<SessionRow> {
+async function rowOf(
+  { session, timeline, steps }: ComparedSide,
+  { listed, recorded }: { readonly listed: SessionRow | undefined; readonly recorded: RecordedParents | undefined },
+): Promise<SessionRow> {
   const { present } = timeline;
-  const [figures, lineage] = await Promise.all([sessionFigures(present, session), present.lineage(session)]);
+  const [figures, lineage, subAgents] = await Promise.all([
+    sessionFigures(present, session),
+    present.lineage(session),
+    subAgentsOf(present, session, recorded),
+  ]);
+  const all = await withSubAgents(present, figures.spent, subAgents);
   const prompt = steps.find(({ message }) => message !== undefined && speakerOf(message) === 'user')?.message?.text;
   const parent = lineage?.segments.findLast((segment) => segment.session !== session);
   return {
@@ -100,7 +110,7 @@ async function rowOf({ session, timeline, steps }: ComparedSide, listed: Session
     turns: steps.at(-1)?.turn ?? 0,
     steps: steps.length,
     figures,
-    ...defined({ agent: listed?.agent, folder: listed?.folder }),
+    ...defined({ agent: listed?.agent, folder: listed?.folder, withSubAgents: all }),
     ...(parent === undefined ? {} : { parent: { session: parent.session, kind: 'fork' } }),
   };
 }
@@ -125,7 +135,7 @@ function besideEachOther(sides: readonly { readonly files: readonly ChangedFile[
  */
 export async function compared(
   asked: Timeline,
-  list: SessionRows | undefined,
+  { list, recorded }: { readonly list: SessionRows | undefined; readonly recorded?: RecordedParents | undefined },
   names: readonly [string, string],
 ): Promise<PageBody<'Compared'>> {
   const { present } = asked;
@@ -141,12 +151,7 @@ export async function compared(
   const ids = new Set<string>(sides.map(({ session }) => session));
   const listed = (await list?.list(present))?.filter(({ id }) => ids.has(id));
   const rows = await Promise.all(
-    sides.map((side) =>
-      rowOf(
-        side,
-        listed?.find(({ id }) => id === side.session),
-      ),
-    ),
+    sides.map((side) => rowOf(side, { listed: listed?.find(({ id }) => id === side.session), recorded })),
   );
   const shown = await Promise.all(sides.map(sideOf));
   const [one, other] = sides.map(({ steps }) => steps);

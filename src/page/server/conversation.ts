@@ -1,7 +1,7 @@
 import type { ObjectMask } from '../../bundle/masked-names.js';
 import { callName, kindOfCall, linesAsked, type NamedCall, namedCall } from '../../history/rebuild/call-names.js';
 import { bordersOf } from '../../history/rebuild/epoch-chain.js';
-import { requireSession } from '../../history/rebuild/find-session.js';
+import { requireSession, sessionOf } from '../../history/rebuild/find-session.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import { callNumbers, modelCallsOf } from '../../history/rebuild/model-calls.js';
 import { isSaid } from '../../history/rebuild/said-text.js';
@@ -9,7 +9,7 @@ import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { Shaped } from '../../http/wire-shape.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { Json } from '../../objects/canonical-json.js';
-import type { ObjectId } from '../../objects/ids.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Message } from '../../objects/object-type.js';
 import type { Step } from '../../objects/step.js';
 import { MASK } from '../../redaction/mark.js';
@@ -22,7 +22,8 @@ import { sessionActors } from '../../review/authors/session-actors.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { costOf } from '../../review/money/call-cost.js';
 import { uncountedAnswers } from '../../review/money/uncounted-output.js';
-import { readStarter } from '../../review/rows/import-records.js';
+import { readStarter, type Starter } from '../../review/rows/import-records.js';
+import { type RecordedParents, subAgentsOf } from '../../review/rows/sub-agents.js';
 import { defined } from '../../values/defined.js';
 import { editDiff } from './edit-diff.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
@@ -38,6 +39,8 @@ export interface ConversationQuestion {
   /** The number of a tool call, from 1. */
   readonly call?: number | undefined;
   readonly limit: number;
+  /** The imported sessions, whose sub-agents are linked. */
+  readonly recorded?: RecordedParents | undefined;
 }
 
 const MOST_MESSAGE = 20_000;
@@ -99,6 +102,8 @@ interface Facts {
   readonly uncounted: ReadonlySet<number>;
   readonly outputs: ReadonlyMap<string, { readonly output: string; readonly args: object; readonly display: string }>;
   readonly files: ReadonlyMap<ObjectId, Described>;
+  /** The sessions of sub-agents by the calls that started them. */
+  readonly subAgents: ReadonlyMap<ObjectId, string>;
   readonly stale: ReadonlySet<number>;
   /** The files that commands restored, by step. */
   readonly putBack: ReadonlyMap<number, readonly PutBackFile[]>;
@@ -162,6 +167,7 @@ function callRow(step: Step, call: SessionCall, facts: Facts): Row {
     diff: editDiff(named),
     notes,
     call: facts.answers.get(seq),
+    subAgent: facts.subAgents.get(call.id),
     stale: facts.stale.has(seq),
   } as Row;
 }
@@ -233,6 +239,28 @@ function stepsOfPart(
   return steps.slice(first, first + limit);
 }
 
+/** Returns the sessions of sub-agents by the calls that started them. */
+async function subAgentsByCall(
+  { present }: Timeline,
+  session: SessionId,
+  recorded: RecordedParents | undefined,
+): Promise<ReadonlyMap<ObjectId, string>> {
+  const all = await subAgentsOf(present, session, recorded);
+  return new Map(
+    all.flatMap(({ id, session: by, call }) => (by === session && call !== undefined ? [[call, id]] : [])),
+  );
+}
+
+/** Returns the session that started a sub-agent, and the call that did. */
+async function startedBy(asked: Timeline, starter: Starter | undefined) {
+  const session = starter === undefined ? undefined : await sessionOf(asked.present, starter.session);
+  if (session === undefined) return undefined;
+  const timeline = await asked.of(session);
+  const step = (await timeline.steps(session)).find(({ call }) => call !== undefined && call.id === starter?.call);
+  const calls = await sessionCalls(timeline.present, step === undefined ? [] : [step], timeline.paths);
+  return { session, step: step?.seq, name: [...calls.values()][0]?.name };
+}
+
 /** Returns rows for changes of files that the session's own calls did not make. */
 function changeRows(steps: readonly Step[], { versions, files }: Facts): readonly Row[] {
   const [first, last] = [steps[0], steps.at(-1)];
@@ -270,9 +298,10 @@ export async function conversation(
   const part = stepsOfPart(steps, numbers, question);
   const [firstSeq, lastSeq] = [part[0]?.seq ?? 0, part.at(-1)?.seq ?? 0];
   const ids = part.flatMap(({ call }) => call?.id ?? []);
-  const [inherited, parent, heads, actors, records] = await Promise.all([
+  const [inherited, parent, subAgents, heads, actors, records] = await Promise.all([
     inheritedSteps(timeline.present, session, steps),
     readStarter(timeline.present, session),
+    subAgentsByCall(timeline, session, question.recorded),
     timeline.present.heads([...new Set(ids)]),
     sessionActors(timeline, session),
     timeline.present.assemblies(session, {
@@ -326,6 +355,7 @@ export async function conversation(
     uncounted: uncountedAnswers(steps),
     outputs,
     files,
+    subAgents,
     versions,
     putBack,
     sights,
@@ -352,6 +382,8 @@ export async function conversation(
       .replace(/\s+/g, ' ')
       .trim()
       .toWellFormed(),
+    // A masked text does not name a call of another session.
+    startedBy: mask === UNMASKED ? await startedBy(asked, parent) : undefined,
     lastStep: steps.at(-1)?.seq ?? 0,
     toolCalls: numbers.size,
     modelCalls: models.length,

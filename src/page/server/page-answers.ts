@@ -255,7 +255,7 @@ export async function pageAnswers(paged: PagedSession): Promise<PageAnswers> {
     }
     // The following answers repeat hashes of the earlier ones.
     yield { path: '/v1/strip', parameters, body: strip };
-    yield { path: '/v1/money', parameters, body: await sessionMoney(timeline, session, lastStep) };
+    yield { path: '/v1/money', parameters, body: await sessionMoney(timeline, session, { upto: lastStep }) };
     const stale = await staleCalls(timeline, session);
     yield {
       path: '/v1/stale',

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Timeline } from '../../history/rebuild/timeline.js';
-import { contractEntries } from '../../http/http-contract.js';
+import { importedSessions } from '../../host/imported-sessions.js';
+import { contractEntries, type DataFolders } from '../../http/http-contract.js';
 import { ApiError } from '../../http/problem.js';
 import { at, clocks, moment, objectName, pin, sessionName } from '../../http/question-parameters.js';
 import { wireShape } from '../../http/wire-shape.js';
@@ -8,6 +9,7 @@ import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId } from '../../objects/ids.js';
 import { shownBasis, shownRequest } from '../../review/http/review-answers.js';
 import { rowsOf } from '../../review/rows/session-rows.js';
+import type { RecordedParents } from '../../review/rows/sub-agents.js';
 import type { AssemblyMismatch } from '../../review/verify/verify-assembly.js';
 import { VERBS } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
@@ -18,6 +20,10 @@ import { SORTS } from './session-list.js';
 import type { SessionStrip } from './session-strip.js';
 import type { StripChange } from './strip-changes.js';
 import type { VerbPrice } from './verb-price.js';
+
+/** Returns the imported sessions. A server of several agents has none to show. */
+const recordedIn = async (folders: DataFolders | undefined): Promise<RecordedParents> =>
+  folders === undefined ? new Map() : importedSessions(folders.dataDir);
 
 const { question } = contractEntries({ requests: {}, answers: PAGE_ANSWERS });
 
@@ -137,8 +143,8 @@ export const PAGE_QUESTIONS = {
     }),
     example: { session: 'fix-cart' },
     answer: 'Conversation',
-    ask: async ({ timeline }, { tx: _tx, ...asked }) =>
-      (await import('./conversation.js')).conversation(timeline, asked),
+    ask: async ({ timeline, folders }, { tx: _tx, ...asked }) =>
+      (await import('./conversation.js')).conversation(timeline, { ...asked, recorded: await recordedIn(folders) }),
   }),
   stale: question({
     path: '/v1/stale',
@@ -167,7 +173,10 @@ export const PAGE_QUESTIONS = {
     parameters: z.strictObject({ session: sessionName, ...pin }),
     example: { session: 'fix-cart' },
     answer: 'Money',
-    ask: async ({ timeline }, { session }) => (await import('./session-money.js')).sessionMoney(timeline, session),
+    ask: async ({ timeline, folders }, { session }) => {
+      const { sessionMoney } = await import('./session-money.js');
+      return sessionMoney(timeline, session, { recorded: await recordedIn(folders) });
+    },
   }),
   request: question({
     path: '/v1/request',
@@ -212,7 +221,7 @@ export const PAGE_QUESTIONS = {
     ask: async ({ timeline, access, ...server }, { session, with: other }) => {
       await access.requireNamed(other);
       const { compared } = await import('./compared.js');
-      return compared(timeline, rowsOf(server), [session, other]);
+      return compared(timeline, { list: rowsOf(server), recorded: await recordedIn(server.folders) }, [session, other]);
     },
   }),
   verbPrice: question({

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { basis, contextKind, count, price, time, usage } from '../../review/http/review-parts.js';
-import { cost, sessionRow, spentTokens } from '../../review/http/session-list.js';
+import { cost, sessionRow, spentTokens, withSubAgents } from '../../review/http/session-list.js';
 
 const versionPlace = z.object({ number: count, valid_time: time, tx_id: count });
 
@@ -89,6 +89,7 @@ const conversationRow = z.discriminatedUnion('kind', [
     diff: diffLines.nullable().describe('The change that it made, as its arguments say'),
     notes: z.array(z.string()),
     call: count.nullable().describe('The number of the model call that made it'),
+    sub_agent: z.string().nullable().describe('The session of the sub-agent that it started'),
     stale: z.boolean().describe('Whether it acted on an outdated copy: see /v1/stale'),
   }),
   z.object({
@@ -136,6 +137,10 @@ export const PEOPLE_ANSWERS = {
       session: z.string(),
       basis,
       title: z.string(),
+      started_by: z
+        .object({ session: z.string(), step: count.nullable(), name: z.string().nullable() })
+        .nullable()
+        .describe('The session that started it as a sub-agent, and the call that did; null for other sessions'),
       last_step: count,
       tool_calls: count.describe('In the whole session'),
       model_calls: count,
@@ -169,6 +174,7 @@ export const PEOPLE_ANSWERS = {
       alone: cost.describe('The cost of the same calls with the whole history in every request'),
       alone_why: z.string().describe('How it was computed, or why it was not'),
       tokens: spentTokens.nullable(),
+      with_sub_agents: withSubAgents,
       calls: count,
       uncounted: count.describe('Calls whose output is a placeholder in the transcript'),
       inherited: z

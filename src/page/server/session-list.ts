@@ -57,11 +57,13 @@ export async function sessionList(
   const rows = sort?.endsWith('title') === true ? await list.described(present, found) : found;
   const shown = await list.described(present, sorted(rows, sort).slice(from, from + limit));
   const counted = await list.withFigures(present, shown, { mostMs: MOST_MS });
-  const now = new Set(counted.flatMap(({ id, figures }) => (figures === undefined ? [] : [id])));
+  const isCounted = ({ figures, withSubAgents }: SessionRow): boolean =>
+    figures !== undefined && (withSubAgents === undefined || withSubAgents.spent !== undefined);
+  const now = new Map(counted.map((row) => [row.id, isCounted(row)]));
   return wireShape(PAGE_ANSWERS.SessionList, {
     basis: shownBasis(present.basis),
     total: rows.length,
-    counted: rows.filter(({ id, figures }) => figures !== undefined || now.has(id)).length,
+    counted: rows.filter(({ id, figures }) => now.get(id) ?? figures !== undefined).length,
     pricesAsOf: DOLLAR_PRICES_AS_OF,
     sessions: counted.map(shapedRow),
   });

@@ -11,7 +11,9 @@ import { countHere } from '../../review/ask/token-count.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { addCall, costOf, noSpending, shownCost, shownTokens } from '../../review/money/call-cost.js';
 import { DOLLAR_PRICES_AS_OF, dollarPricesOf, HOUR_WRITE, writesAsFresh } from '../../review/money/dollar-prices.js';
+import { shownWithSubAgents, withSubAgents } from '../../review/money/sub-agent-cost.js';
 import { uncountedAnswers } from '../../review/money/uncounted-output.js';
+import { type RecordedParents, subAgentsOf } from '../../review/rows/sub-agents.js';
 import { defined } from '../../values/defined.js';
 import { costAlone } from './cost-alone.js';
 import {
@@ -96,14 +98,16 @@ function inheritedSentence({ calls, session }: CountedSession['inherited']): str
 export async function sessionMoney(
   asked: Timeline,
   name: string,
-  upto = Number.POSITIVE_INFINITY,
+  { upto = Number.POSITIVE_INFINITY, recorded }: { readonly upto?: number; readonly recorded?: RecordedParents } = {},
 ): Promise<PageBody<'Money'>> {
   const session = await requireSession(asked.present, name);
   const timeline = await asked.of(session);
-  const { steps, records, calls: all, inherited } = await countedCalls(timeline, session);
-  const calls = all.filter(({ step }) => step <= upto);
+  const { steps, records, calls: made, inherited } = await countedCalls(timeline, session);
+  const calls = made.filter(({ step }) => step <= upto);
   const spent = noSpending();
   for (const { usage, at } of calls) addCall(spent, usage, { at });
+  const { present } = timeline;
+  const all = await withSubAgents(present, spent, await subAgentsOf(present, session, recorded));
   const placeholders = uncountedAnswers(steps);
   const parts = calls.map((call) => ({ call, parts: partsOf(call) }));
   const moments = parts.flatMap(({ call, parts: own }) =>
@@ -163,6 +167,7 @@ export async function sessionMoney(
         ? 'Without token counts and prices of its calls, the cost without Palimpsest cannot be estimated.'
         : 'This session ran without Palimpsest, so its cost is that of the agent alone.'),
     tokens: shownTokens(spent),
+    ...defined({ withSubAgents: shownWithSubAgents(all) }),
     calls: calls.length,
     uncounted: calls.filter(({ step }) => placeholders.has(step)).length,
     ...defined({ inherited: inheritedSentence(inherited) }),

@@ -9,7 +9,7 @@ import { useSessionList } from '../session-list.js';
 import { oneLine } from '../shown-text.js';
 import { TranscriptNote } from '../transcript-note.js';
 import type { Compared, ListedSession, Money, Strip } from '../wire.js';
-import { counted, duration, localTime, money, pathEnd, plural, shortCount } from '../words.js';
+import { counted, duration, localTime, money, pathEnd, plural, shortCount, withAgents } from '../words.js';
 
 /** Lines of a last answer that are shown before the reader asks for all. */
 const OUTCOME_LINES = 8;
@@ -20,6 +20,13 @@ function modelsOf({ id, model }: ListedSession, moneys: readonly Money[]): strin
   if (used.length < 2) return model;
   return used.map((price) => `${price.model} (${plural(price.calls, 'call')})`).join(', ');
 }
+
+const priced = (cost: NonNullable<ListedSession['figures']>['cost'] | undefined): string =>
+  cost == null ? 'not recorded' : money(cost.amount, cost.currency);
+
+/** Formats the tokens and the cost with sub-agents. */
+const withSum = ({ sessions, tokens, cost }: NonNullable<ListedSession['with_sub_agents']>): string =>
+  `${withAgents(sessions)} ${tokens === null ? '' : `${shortCount(tokens.total)} tokens, `}${priced(cost)}`;
 
 type RowFormat = (row: ListedSession, moneys: readonly Money[]) => string;
 const ROWS: readonly (readonly [string, RowFormat])[] = [
@@ -33,10 +40,8 @@ const ROWS: readonly (readonly [string, RowFormat])[] = [
   ['Failed tool calls', ({ figures }) => (figures === null ? 'not counted' : counted(figures.failures))],
   ['Time', ({ from, to }) => (from === null ? 'not recorded' : duration(Date.parse(to) - Date.parse(from)))],
   ['Tokens', ({ figures }) => (figures?.tokens == null ? 'not recorded' : shortCount(figures.tokens.total))],
-  [
-    'Cost',
-    ({ figures }) => (figures?.cost == null ? 'not recorded' : money(figures.cost.amount, figures.cost.currency)),
-  ],
+  ['Cost', ({ figures }) => priced(figures?.cost)],
+  ['with its sub-agents', ({ with_sub_agents: sum }) => (sum === null ? '' : withSum(sum))],
   ['Files changed', ({ figures }) => (figures === null ? 'not counted' : counted(figures.files_changed))],
 ];
 
@@ -65,6 +70,7 @@ function SideBySide({
         <tbody>
           {ROWS.map(([name, format]) => {
             const values = rows.map((row) => format(row, moneys));
+            if (values.every((value) => value === '')) return null;
             return (
               <tr key={name}>
                 <th scope="row">{name}</th>
@@ -219,7 +225,12 @@ function Choices({ rows, kin }: { readonly rows: readonly ListedSession[]; reado
                   {localTime(row.to)}
                 </td>
                 <td class="number" data-name="Cost">
-                  {row.figures?.cost == null ? '–' : money(row.figures.cost.amount, row.figures.cost.currency)}
+                  {row.figures?.cost == null ? '–' : priced(row.figures.cost)}
+                  {row.with_sub_agents?.cost != null && (
+                    <div class="soft">
+                      {withAgents(row.with_sub_agents.sessions)} {priced(row.with_sub_agents.cost)}
+                    </div>
+                  )}
                 </td>
               </tr>
             ))}

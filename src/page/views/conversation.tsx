@@ -165,6 +165,18 @@ function Outline({ prompts, here }: OutlineProps) {
   );
 }
 
+/** Links a sub-agent's session to the call that started it. */
+function StartedBy({ by: { session, step, name } }: { readonly by: NonNullable<Conversation['started_by']> }) {
+  return (
+    <p class="soft">
+      A sub-agent, started by{' '}
+      <a href={from('conversation', { session, tx: undefined, step: step ?? undefined })}>
+        {oneLine(name ?? 'another session', 100)}
+      </a>
+    </p>
+  );
+}
+
 interface RowsProps {
   readonly first: Conversation;
   /** Called for a step that is in none of the rows. */
@@ -228,6 +240,7 @@ function Rows({ first, onBeyond }: RowsProps) {
     <div class="conversation">
       <Outline prompts={prompts} here={step === undefined ? undefined : Number(step)} />
       <div class="entries">
+        {first.started_by !== null && <StartedBy by={first.started_by} />}
         {before === null && <NothingDropped />}
         {before !== null && <More label="Earlier" onWanted={() => more({ before })} />}
         {blocks.map((block) => (

@@ -6,7 +6,7 @@ import { from, goTo, place } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { inColumns } from '../strip-layout.js';
 import type { Money, Strip } from '../wire.js';
-import { axisMoney, counted, money, percentsOf, plural, shortCount } from '../words.js';
+import { axisMoney, counted, money, percentsOf, plural, shortCount, withAgents } from '../words.js';
 
 type Cause = Money['causes'][number]['cause'];
 
@@ -235,6 +235,7 @@ export function MoneyView() {
           calls,
           uncounted,
           inherited,
+          with_sub_agents: sum,
           causes,
           costliest,
           by_call: byCall,
@@ -268,6 +269,14 @@ export function MoneyView() {
                   </>
                 )}
               </dl>
+              {sum !== null && (
+                <p class="soft">
+                  {withAgents(sum.sessions)}{' '}
+                  {sum.cost === null ? 'no price' : money(sum.cost.amount, sum.cost.currency)}
+                  {sum.tokens !== null && `, ${shortCount(sum.tokens.total)} tokens`}. The parts below are this
+                  session's.
+                </p>
+              )}
               {inherited !== null && <p>{oneLine(inherited, 400)}</p>}
               {why !== '' && <p class="soft">{oneLine(why, 400)}</p>}
               {spent !== null && spent.unpriced > 0 && (

@@ -6,7 +6,7 @@ import { place, refine } from '../place.js';
 import { useSessionList } from '../session-list.js';
 import { oneLine } from '../shown-text.js';
 import type { ListedSession } from '../wire.js';
-import { counted, duration, localTime, money, pathEnd, plural, shortCount } from '../words.js';
+import { counted, duration, localTime, money, pathEnd, plural, shortCount, withAgents } from '../words.js';
 
 const PAGE = 100;
 /** Pause in milliseconds before the list asks again for figures that are still being counted. */
@@ -36,8 +36,9 @@ function SortHead({
 
 const unknown = <span class="soft">–</span>;
 
-function Cost({ figures }: { readonly figures: NonNullable<ListedSession['figures']> }) {
-  const { cost } = figures;
+type Price = NonNullable<ListedSession['figures']>['cost'];
+
+function Cost({ cost }: { readonly cost: Price }) {
   if (cost === null)
     return (
       <span class="soft" title="No token counts or no price are recorded">
@@ -110,7 +111,7 @@ interface RowProps {
 }
 
 function Row({ row, isChild, isCounting }: RowProps) {
-  const { from: began, to, figures, check } = row;
+  const { from: began, to, figures, check, with_sub_agents: sum } = row;
   const shown = (value: number | null | undefined, format = counted) =>
     figures === null && isCounting ? (
       '…'
@@ -134,9 +135,15 @@ function Row({ row, isChild, isCounting }: RowProps) {
       </td>
       <td class="number" data-name="Tokens">
         {shown(figures?.tokens?.total ?? (figures === null ? undefined : null), shortCount)}
+        {sum?.tokens != null && <div class="soft">{shortCount(sum.tokens.total)}</div>}
       </td>
       <td class="number" data-name="Cost">
-        {figures === null ? shown(null) : <Cost figures={figures} />}
+        {figures === null ? shown(null) : <Cost cost={figures.cost} />}
+        {sum?.cost != null && (
+          <div class="soft">
+            {withAgents(sum.sessions)} <Cost cost={sum.cost} />
+          </div>
+        )}
       </td>
       <td class="number" data-name="Files changed">
         {shown(figures?.files_changed)}

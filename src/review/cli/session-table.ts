@@ -15,6 +15,8 @@ export interface ListedSession {
   readonly tokens?: number | undefined;
   /** US dollars. `isPart`: some calls have no known price. */
   readonly cost?: { readonly amount: number; readonly isPart: boolean } | undefined;
+  /** The number of its sub-agents, and the cost with theirs. */
+  readonly withSubAgents?: { readonly sessions: number; readonly cost: ListedSession['cost'] } | undefined;
   readonly filesChanged?: number | undefined;
   readonly failures?: number | undefined;
   /** Findings of the last verification. */
@@ -41,6 +43,7 @@ const COLUMNS: readonly Column[] = [
   { heading: 'answers', align: 'right', rank: 2 },
   { heading: 'tokens', align: 'right', rank: 2 },
   { heading: 'cost', align: 'right', rank: 3 },
+  { heading: 'with sub-agents', align: 'right' },
   { heading: 'files', align: 'right' },
   { heading: 'failed', align: 'right' },
   { heading: 'verified' },
@@ -48,7 +51,7 @@ const COLUMNS: readonly Column[] = [
   { heading: 'session', share: 1, least: 11, keep: 'ends', style: 'dim' },
 ];
 /** Columns that only wide terminals have room for. */
-const WIDE: ReadonlySet<string> = new Set(['files', 'failed', 'verified', '']);
+const WIDE: ReadonlySet<string> = new Set(['with sub-agents', 'files', 'failed', 'verified', '']);
 const WIDE_CELLS = 100;
 const MOST_FOLDER_CELLS = 14;
 
@@ -79,6 +82,7 @@ function row(session: ListedSession, { now, home }: ListPlace): readonly string[
     calls,
     tokens,
     cost,
+    withSubAgents,
     filesChanged,
     failures,
     findings,
@@ -94,6 +98,7 @@ function row(session: ListedSession, { now, home }: ListPlace): readonly string[
     counted(calls),
     tokens === undefined ? '' : shortCount(tokens),
     costCell(cost),
+    withSubAgents === undefined ? '' : `${grouped(withSubAgents.sessions)}: ${costCell(withSubAgents.cost)}`,
     unlessNone(filesChanged),
     unlessNone(failures),
     findings === undefined ? '' : findings === 0 ? '✓' : `✗ ${grouped(findings)}`,

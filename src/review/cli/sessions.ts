@@ -4,7 +4,7 @@ import { columns, standardOutput } from '../../cli/output.js';
 import { answerReview, pointText, type ReviewFlags, shownTime } from '../../cli/review/answer.js';
 import { askedMoment } from '../../history/rebuild/moment.js';
 import { sinceTime } from '../ask/since-time.js';
-import { tokensOf } from '../money/call-cost.js';
+import { type Spending, tokensOf } from '../money/call-cost.js';
 import { type SessionRow, SessionRows } from '../rows/session-rows.js';
 import { type ListedSession, sessionTable } from './session-table.js';
 
@@ -22,10 +22,16 @@ const MOST_MS = { terminal: 2_000, json: 10_000 } as const;
 
 const NONE = ['no sessions; import one with palimpsest open, or record them with palimpsest watch --background'];
 
+/** Returns a cost for a table. Undefined if no call has a known price. */
+const listedCost = (spent: Spending | undefined): ListedSession['cost'] =>
+  spent !== undefined && spent.calls > spent.unpriced
+    ? { amount: spent.amount, isPart: spent.unpriced > 0 }
+    : undefined;
+
 /** Converts a row of the database to one of a table. */
-export function listed({ id, title, agent, folder, to, parent, owner, figures, check }: SessionRow): ListedSession {
+export function listed(row: SessionRow): ListedSession {
+  const { id, title, agent, folder, to, parent, owner, figures, check, withSubAgents: sum } = row;
   const { spent, calls, filesChanged, failures } = figures ?? {};
-  const isPriced = spent !== undefined && spent.calls > spent.unpriced;
   return {
     id,
     title: title !== '' || parent === undefined ? title : `fork of ${parent.session}`,
@@ -36,7 +42,8 @@ export function listed({ id, title, agent, folder, to, parent, owner, figures, c
     filesChanged,
     failures,
     tokens: spent === undefined || spent.calls === 0 ? undefined : tokensOf(spent),
-    cost: isPriced ? { amount: spent.amount, isPart: spent.unpriced > 0 } : undefined,
+    cost: listedCost(spent),
+    withSubAgents: sum?.spent && { sessions: sum.sessions, cost: listedCost(sum.spent) },
     findings: check?.findings,
     isOpen: owner !== undefined,
   };

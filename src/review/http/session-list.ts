@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import { type Shaped, wireShape } from '../../http/wire-shape.js';
+import { defined } from '../../values/defined.js';
 import { shownCost, shownTokens } from '../money/call-cost.js';
+import { shownWithSubAgents } from '../money/sub-agent-cost.js';
 import type { SessionRow } from '../rows/session-rows.js';
 import { count, time } from './review-parts.js';
 
@@ -20,6 +22,12 @@ export const cost = z
     unpriced: count.describe('Calls without a known price, which the amount leaves out'),
   })
   .nullable();
+
+/** The cost of a session with that of its sub-agents. */
+export const withSubAgents = z
+  .object({ sessions: count.describe('Number of sub-agents'), tokens: spentTokens.nullable(), cost })
+  .nullable()
+  .describe('With the sub-agents that it started, whose figures are their own; null without any');
 
 /** A session in a list. */
 export const sessionRow = z.object({
@@ -52,6 +60,7 @@ export const sessionRow = z.object({
     })
     .nullable()
     .describe('null until they are counted: ask again'),
+  with_sub_agents: withSubAgents,
   check: z
     .object({ findings: count, at: time })
     .nullable()
@@ -59,11 +68,18 @@ export const sessionRow = z.object({
 });
 
 /** Returns a session's row before its members get the names in which they are sent. */
-export function shapedRow({ owner, figures, check, ...row }: SessionRow): Shaped<z.input<typeof sessionRow>> {
+export function shapedRow({
+  owner,
+  figures,
+  check,
+  withSubAgents: sum,
+  ...row
+}: SessionRow): Shaped<z.input<typeof sessionRow>> {
   const { model, from, spent, ...counts } = figures ?? {};
   return {
     ...row,
     open: owner !== undefined,
+    ...defined({ withSubAgents: shownWithSubAgents(sum) }),
     check: check === undefined ? undefined : { findings: check.findings, at: new Date(check.checkedAt) },
     ...(model === undefined ? {} : { model }),
     ...(from === undefined ? {} : { from: new Date(from) }),

@@ -55,6 +55,11 @@ export function addCall(sum: Spending, usage: ModelUsage, of: { at: number; mode
   else sum.amount += cost;
 }
 
+/** Adds a sum to another one. */
+export function addSpending(sum: Spending, other: Spending): void {
+  for (const name of Object.keys(sum) as (keyof Spending)[]) sum[name] += other[name];
+}
+
 /** Returns all tokens of a sum. */
 export const tokensOf = ({ fresh, cacheRead, cacheWrite, output }: Spending): number =>
   fresh + cacheRead + cacheWrite + output;

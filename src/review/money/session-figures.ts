@@ -1,6 +1,6 @@
 import { hasTokens, modelCallsOf } from '../../history/rebuild/model-calls.js';
 import type { SessionId } from '../../objects/ids.js';
-import type { ModelUsage } from '../../objects/step.js';
+import type { ModelUsage, Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { changedBy, ownSteps, sessionCalls } from '../ask/session-calls.js';
 import { addCall, noSpending, type Spending } from './call-cost.js';
@@ -26,6 +26,16 @@ function mostUsed(usages: readonly ModelUsage[]): string | undefined {
   return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0];
 }
 
+function spentIn(steps: readonly Step[]): Spending {
+  const spent = noSpending();
+  for (const { usage, at } of steps) if (usage !== undefined && hasTokens(usage)) addCall(spent, usage, { at });
+  return spent;
+}
+
+/** Adds up the model calls of a session's own steps. */
+export const spendingOf = async (snapshot: StoreSnapshot, session: SessionId): Promise<Spending> =>
+  spentIn(await ownSteps(snapshot, session, await snapshot.steps(session)));
+
 /**
  * Counts the figures of a session from its own steps. The steps that a fork shares count for its
  * parent. Reads the steps and the heads of their calls.
@@ -33,13 +43,11 @@ function mostUsed(usages: readonly ModelUsage[]): string | undefined {
 export async function sessionFigures(snapshot: StoreSnapshot, session: SessionId): Promise<SessionFigures> {
   const steps = await ownSteps(snapshot, session, await snapshot.steps(session));
   const calls = [...(await sessionCalls(snapshot, steps)).values()];
-  const spent = noSpending();
-  for (const { usage, at } of steps) if (usage !== undefined && hasTokens(usage)) addCall(spent, usage, { at });
   const model = mostUsed(steps.flatMap(({ usage }) => usage ?? []));
   return {
     calls: modelCallsOf(steps).length,
     toolCalls: calls.length,
-    spent,
+    spent: spentIn(steps),
     filesChanged: changedBy(calls).size,
     failures: calls.filter(({ failed, unanswered }) => failed && !unanswered).length,
     ...(model === undefined ? {} : { model }),

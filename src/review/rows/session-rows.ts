@@ -9,8 +9,11 @@ import { type ObjectId, sessionId } from '../../objects/ids.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { type SessionFigures, sessionFigures } from '../money/session-figures.js';
+import { sumWithSubAgents, type WithSubAgents } from '../money/sub-agent-cost.js';
 import { readStarter } from './import-records.js';
 import { CHECKS, FIGURES, KeptSessions, type KnownFigures, type SessionCheck } from './kept-sessions.js';
+import { startedBy } from './started-by.js';
+import { recordingOf } from './sub-agents.js';
 
 /** A session in a list for people. */
 export interface SessionRow {
@@ -35,8 +38,61 @@ export interface SessionRow {
   readonly owner?: number;
   /** The figures. Undefined if they have not been counted yet. */
   readonly figures?: SessionFigures;
+  /** Its cost with that of its sub-agents. Undefined without sub-agents. */
+  readonly withSubAgents?: WithSubAgents;
+  /** All sessions that may be its sub-agents. */
+  readonly family?: SessionFamilies;
   /** The last verification. Undefined if the session was never checked, or has changed since. */
   readonly check?: SessionCheck;
+}
+
+/** The sessions of a list that others may have started. */
+interface SessionFamilies {
+  /** The later sessions of a recording, by its first session. */
+  readonly parts: ReadonlyMap<string, readonly SessionRow[]>;
+  /** Sub-agents with recordings of their own, by the session that started them. */
+  readonly recorded: ReadonlyMap<string, readonly SessionRow[]>;
+}
+
+const starterOf = ({ parent }: SessionRow): string | undefined =>
+  parent?.kind === 'sub-agent' ? parent.session : undefined;
+
+function familiesOf(rows: readonly SessionRow[]): SessionFamilies {
+  const [parts, recorded] = [new Map<string, SessionRow[]>(), new Map<string, SessionRow[]>()];
+  for (const row of rows) {
+    const recording = row.isPart === true ? recordingOf(row.id) : undefined;
+    const [groups, key] = recording === undefined ? [recorded, starterOf(row)] : [parts, recording];
+    if (key !== undefined) groups.set(key, [...(groups.get(key) ?? []), row]);
+  }
+  return { parts, recorded };
+}
+
+/** Returns the sessions that may be sub-agents of a row. */
+function nearOf({ id, family }: SessionRow): readonly SessionRow[] {
+  const near = [...(family?.parts.get(recordingOf(id) ?? id) ?? [])];
+  const seen = new Set([id, ...near.map((one) => one.id)]);
+  // A set also visits what is added meanwhile.
+  for (const starter of seen)
+    for (const row of family?.recorded.get(starter) ?? []) {
+      if (!seen.has(row.id)) near.push(row);
+      seen.add(row.id);
+    }
+  return near;
+}
+
+/** Returns the recorded folder of the session that a fork began in, through all its parents. */
+function parentsFolder(
+  id: string,
+  parents: ReadonlyMap<string, string | undefined>,
+  imported: ReadonlyMap<string, ImportedSession>,
+): string | undefined {
+  const seen = new Set<string>();
+  for (let at = parents.get(id); at !== undefined && !seen.has(at); at = parents.get(at)) {
+    seen.add(at);
+    const { folder } = imported.get(at) ?? imported.get(recordingOf(at) ?? '') ?? {};
+    if (folder !== undefined) return folder;
+  }
+  return undefined;
 }
 
 /** The sessions to list. */
@@ -101,6 +157,7 @@ export class SessionRows {
     ]);
     const pids = new Map(owners.map(({ session, pid }) => [String(session), pid]));
     const ids = new Set<string>(listed.map(({ id }) => id));
+    const parents = new Map<string, string | undefined>(listed.map(({ id, parent }) => [id, parent?.session]));
     const rows = listed.map((summary): SessionRow => {
       const { id, lastActivity: to, turns, steps } = summary;
       const noted = imported.get(id);
@@ -117,8 +174,12 @@ export class SessionRows {
         ...(isPart ? { isPart } : {}),
         ...defined({
           agent: noted?.agent ?? whole?.agent,
-          // The root of an import is not a folder of its session.
-          folder: (noted ?? whole) === undefined ? roots.get(id) : (noted?.folder ?? whole?.folder),
+          // The root of an import is not a folder of its session. A fork has the roots of its process.
+          folder:
+            noted?.folder ??
+            whole?.folder ??
+            parentsFolder(id, parents, imported) ??
+            ((noted ?? whole) === undefined ? roots.get(id) : undefined),
           parent,
           owner: pids.get(id),
           figures: known.of({ id, upto: steps, at: to.getTime() })?.figures,
@@ -127,7 +188,8 @@ export class SessionRows {
       };
     });
     const { text, ...rest } = filter;
-    const admitted = rows.filter((row) => admits(rest, row));
+    const family = familiesOf(rows);
+    const admitted = rows.filter((row) => admits(rest, row)).map((row) => ({ ...row, family }));
     if (text === undefined) return admitted;
     return (await this.described(snapshot, admitted)).filter((row) => admits(filter, row));
   }
@@ -153,6 +215,19 @@ export class SessionRows {
     );
   }
 
+  /** Returns the sub-agents of some rows by the rows' ids. */
+  async #subAgents(
+    snapshot: StoreSnapshot,
+    rows: readonly SessionRow[],
+  ): Promise<ReadonlyMap<string, readonly SessionRow[]>> {
+    const found = new Map<string, readonly SessionRow[]>();
+    for (const row of rows) {
+      const near = nearOf(row);
+      if (near.length > 0) found.set(row.id, startedBy(row.id, await this.withStarters(snapshot, near), starterOf));
+    }
+    return found;
+  }
+
   /**
    * Returns rows with their figures. Waits at most `mostMs` milliseconds for figures that must be
    * counted. Rows that take longer have none, and counting continues for the next question.
@@ -166,8 +241,10 @@ export class SessionRows {
     const known = await this.#known;
     const until = performance.now() + mostMs;
     const found = new Map<string, SessionFigures>();
-    const missing = rows.filter(({ figures }) => figures === undefined);
-    const all = pLimit(AT_ONCE).map(missing, async ({ id, steps, to, title }) => {
+    const subAgents = await this.#subAgents(snapshot, rows);
+    const all = new Map([...rows, ...[...subAgents.values()].flat()].map((row) => [row.id, row]));
+    const missing = [...all.values()].filter(({ figures }) => figures === undefined);
+    const counting = pLimit(AT_ONCE).map(missing, async ({ id, steps, to, title }) => {
       if (performance.now() > until + COUNT_ON_MS) return;
       const figures = await sessionFigures(snapshot, sessionId(id));
       known.keep({ id, upto: steps, at: to.getTime() }, { title, figures });
@@ -175,7 +252,7 @@ export class SessionRows {
     });
     // A session that cannot be read has no figures. A question about that session reports the
     // damage.
-    const saved = all.then(
+    const saved = counting.then(
       () => known.save(),
       () => known.save(),
     );
@@ -185,12 +262,14 @@ export class SessionRows {
     });
     await Promise.race([saved, late]);
     clearTimeout(timer);
-    return rows.map((row) => ({ ...row, ...defined({ figures: row.figures ?? found.get(row.id) }) }));
+    const figuresOf = (row: SessionRow): SessionFigures | undefined => row.figures ?? found.get(row.id);
+    return rows.map((row) => {
+      const own = subAgents.get(row.id)?.map((one) => figuresOf(one)?.spent) ?? [];
+      const withSubAgents = sumWithSubAgents(figuresOf(row)?.spent, own);
+      return { ...row, ...defined({ figures: figuresOf(row), withSubAgents }) };
+    });
   }
 }
-
-/** Returns the first session of a recording that has several: `ID` for `ID.2`. */
-const recordingOf = (id: string): string | undefined => /^(.+)\.\d+$/.exec(id)?.[1];
 
 function parentOf({ parent }: SessionSummary, noted: ImportedSession | undefined): SessionRow['parent'] {
   if (parent !== undefined) return { session: parent.session, at: parent.seq, kind: 'fork' };

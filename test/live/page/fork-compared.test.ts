@@ -34,5 +34,5 @@ test('a fork of an imported session shares the calls before the fork with its pa
   await client.forkSession(session, { id: fork, at: `step:${calls[2]?.step}` });
   const timeline = await Timeline.open(client.store);
   for (const names of [[session, fork] as const, [fork, session] as const])
-    expect((await compared(timeline, undefined, names)).shared).toEqual({ steps: calls[2]?.step, calls: 2 });
+    expect((await compared(timeline, { list: undefined }, names)).shared).toEqual({ steps: calls[2]?.step, calls: 2 });
 });

@@ -39,6 +39,14 @@ describe('the table of sessions on a terminal', () => {
     expect(lines[0]?.includes('failed')).toBe(width >= 100);
   });
 
+  test('has the cost with sub-agents beside the own cost', () => {
+    const withSubAgents = { sessions: 4, spent: { ...spent, unpriced: 0, amount: 3.5 } };
+    const lines = sessionTable([{ ...first, withSubAgents }, first].map(listed), { ...place, width: 160 });
+    expect(lines[0]).toMatch(/ cost +with sub-agents +files /);
+    expect(lines[1]).toMatch(/ >\$1\.25 +4: \$3\.50 +4 /);
+    expect(lines[2]).toMatch(/ >\$1\.25 +4 /);
+  });
+
   test.each([80, 100])('says in %d columns whether each session was verified, and with how many findings', (width) => {
     const checked = [0, 3].map((findings) => ({ ...first, check: { findings, checkedAt: 1 } }));
     const lines = sessionTable([...checked, first].map(listed), { ...place, width });

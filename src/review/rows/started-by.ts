@@ -1,0 +1,16 @@
+/**
+ * Selects those of some sessions that a session started, directly or by another one of them.
+ * `starterOf` returns the id of the session that started one.
+ */
+export function startedBy<T extends { readonly id: string }>(
+  session: string,
+  all: readonly T[],
+  starterOf: (one: T) => string | undefined,
+): readonly T[] {
+  const found = new Set<string>([session]);
+  for (let size = 0; size < found.size; ) {
+    size = found.size;
+    for (const one of all) if (found.has(starterOf(one) ?? '')) found.add(one.id);
+  }
+  return all.filter(({ id }) => id !== session && found.has(id));
+}
