@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { credentials, noteTrouble, Refused, refusedBy, unreachable } from './access.js';
 import { VIEWS, type ViewName } from './address.js';
@@ -113,9 +114,13 @@ export async function fileAt(path: string, parameters: Parameters, { unpacks }: 
   return new Response(unpacks ? body.pipeThrough(new DecompressionStream('gzip')) : body).blob();
 }
 
-/** Clears the cache of answers. */
+/** Number of times that the cache was cleared. */
+const cleared = signal(0);
+
+/** Clears the cache of answers. Views ask their questions again and keep the old answers until then. */
 export function clearAnswers(): void {
   kept.clear();
+  cleared.value += 1;
 }
 
 /** An answer that is loaded, pending or refused. */
@@ -155,7 +160,7 @@ export function useAnswer<T>(
     return () => {
       isWanted = false;
     };
-  }, [address]);
+  }, [address, cleared.value]);
   const there = address === undefined ? undefined : kept.get(address)?.there;
   // A cached answer needs no loading state, which would unmount the view.
   if (there !== undefined) return { state: 'there', value: there.value as T };

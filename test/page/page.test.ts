@@ -131,6 +131,39 @@ describe('the review page', () => {
     await page.close();
   });
 
+  test('asks again for figures of sessions that are still being counted', async () => {
+    const watched = await watchedPage(context, origin);
+    const { page } = watched;
+    let asked = 0;
+    await page.route('**/v1/list*', async (route) => {
+      const response = await route.fetch();
+      const list = await response.json();
+      asked += 1;
+      const uncounted = list.sessions.map((row: object) => ({ ...row, figures: null }));
+      await route.fulfill({ response, json: asked === 1 ? { ...list, counted: 0, sessions: uncounted } : list });
+    });
+    await page.goto(`${origin}/review/#token=${serve.token}`);
+    await page.getByText('…', { exact: true }).first().waitFor();
+    await watched.settled();
+    expect(asked).toBeGreaterThan(1);
+    expectQuiet(watched);
+    await page.close();
+  });
+
+  test('says that the code of a view could not be fetched, and fetches it again', async () => {
+    const { page } = await watchedPage(context, origin);
+    const isCode = /\/review\/assets\/notes-[^/]*\.js$/;
+    await page.route(isCode, (route) => route.abort());
+    await page.goto(`${origin}/review/notes?session=${made.session}#token=${serve.token}`);
+    const told = page.getByRole('alert').filter({ hasText: 'The code of this view could not be fetched' });
+    await told.waitFor();
+    expect(await told.innerText()).toContain('palimpsest review');
+    await page.unroute(isCode);
+    await told.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { name: 'Give it to a colleague' }).waitFor();
+    await page.close();
+  });
+
   test('names the author of a change', async () => {
     const watched = await open(`changes?session=${made.session}`);
     const { page } = watched;

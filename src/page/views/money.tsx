@@ -271,7 +271,7 @@ export function MoneyView() {
               </dl>
               {sum !== null && (
                 <p class="soft">
-                  {withAgents(sum.sessions)}{' '}
+                  The whole cost {withAgents(sum.sessions)}{' '}
                   {sum.cost === null ? 'no price' : money(sum.cost.amount, sum.cost.currency)}
                   {sum.tokens !== null && `, ${shortCount(sum.tokens.total)} tokens`}. The parts below are this
                   session's.

@@ -222,10 +222,7 @@ export function SessionsView() {
   const isCounting = answer.state === 'there' && answer.value.counted < answer.value.total;
   useEffect(() => {
     if (!isCounting) return undefined;
-    const timer = setTimeout(() => {
-      clearAnswers();
-      refine({});
-    }, AGAIN_MS);
+    const timer = setTimeout(clearAnswers, AGAIN_MS);
     return () => clearTimeout(timer);
   });
   const agents = answer.state === 'there' ? [...new Set(answer.value.sessions.flatMap((row) => row.agent ?? []))] : [];
