@@ -117,7 +117,10 @@ export async function fileAt(path: string, parameters: Parameters, { unpacks }: 
 /** Number of times that the cache was cleared. */
 const cleared = signal(0);
 
-/** Clears the cache of answers. Views ask their questions again and keep the old answers until then. */
+/**
+ * Clears the cache of answers. Views ask their questions again, and keep the old answers until the
+ * new ones arrive.
+ */
 export function clearAnswers(): void {
   kept.clear();
   cleared.value += 1;
