@@ -6,7 +6,16 @@ import type { EntryOf, RecordedEntry } from '../lab/recordings/neutral-session.j
 import { INPUT_WITHOUT_CACHE } from '../lab/replay/model-usage.js';
 import { defined } from '../values/defined.js';
 import { AGENTS } from './agent-homes.js';
-import { CallCounter } from './call-counter.js';
+import {
+  CallCounter,
+  type CountedSession,
+  type CountsThen,
+  countersOf,
+  countsOf,
+  isSubAgent,
+  keptCallsOf,
+  ownCallsOf,
+} from './counted-session.js';
 
 const count = z.int().nonnegative();
 const tokens = z.number().nonnegative();
@@ -95,27 +104,12 @@ export function asTitle(text: string, mask: RecordMask): string {
 
 type Usage = NonNullable<EntryOf<'message'>['usage']>;
 
-/** The counts of a session at an entry of its recording. */
-interface CountsThen {
-  readonly calls: readonly CallCounter['kept'][];
-  readonly turns: number;
-}
-
 /** A session of the recording that is being read: the conversation or a sub-agent. */
-interface OpenSession {
-  readonly entry: EntryOf<'session'>;
+interface OpenSession extends CountedSession {
   model: string | undefined;
-  /**
-   * The model calls: `all`, and `counted`, which leaves out answers whose token counts are all
-   * zero.
-   */
-  readonly calls: { readonly all: CallCounter; readonly counted: CallCounter };
-  hasTokens: boolean;
   at: number | undefined;
   /** Time of the newest input for the model. */
   inputAt: number | undefined;
-  /** Turns of the person that were not taken back. */
-  turns: number;
   readonly places: KeptPlaces<CountsThen>;
   /** Events since the last counted answer that explain a lost cache. */
   since: Set<CacheLoss>;
@@ -143,27 +137,6 @@ const optional = (figure: number): [] | [number] => (figure === 0 ? [] : [figure
 
 const isCounted = ({ input, output, cache_read, cache_write }: Usage): boolean =>
   [input, output, cache_read, cache_write].some((figure) => countable(figure) > 0);
-
-const countersOf = ({ calls }: OpenSession): readonly CallCounter[] => [calls.all, calls.counted];
-
-const counterOf = ({ calls, hasTokens }: OpenSession): CallCounter => (hasTokens ? calls.counted : calls.all);
-const ownCallsOf = (session: OpenSession): number => counterOf(session).own;
-
-/** Returns the session's own calls without those that were taken back. */
-function keptCallsOf(session: OpenSession | undefined): number {
-  if (session === undefined) return 0;
-  const { kept, hasAnswers } = counterOf(session);
-  return hasAnswers ? kept.calls : kept.tools;
-}
-
-const countsOf = (session: OpenSession): CountsThen => ({
-  calls: countersOf(session).map(({ kept }) => kept),
-  turns: session.turns,
-});
-
-/** Whether a session of a recording is a sub-agent of the first one. */
-const isSubAgent = (entry: EntryOf<'session'>, main: EntryOf<'session'> | undefined): boolean =>
-  entry !== main && entry.parent?.relation === 'subagent';
 
 /** Smaller losses come from the provider's rounding, and from texts that moved to the end. */
 const LEAST_LOST_TOKENS = 2_000;
