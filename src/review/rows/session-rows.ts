@@ -174,7 +174,7 @@ export class SessionRows {
         ...(isPart ? { isPart } : {}),
         ...defined({
           agent: noted?.agent ?? whole?.agent,
-          // The root of an import is not a folder of its session. A fork has the roots of its process.
+          // The root of an import is not a folder of its session. A fork has that of its parent.
           folder:
             noted?.folder ??
             whole?.folder ??
