@@ -1,5 +1,5 @@
 (ns report
-  "Runs a namespace's tests and prints one line of JSON: how many assertions passed, and of each other one in which test it stands."
+  "Runs a namespace's tests and prints one line of JSON: the number of passed assertions, and each other assertion with its test."
   (:require [clojure.data.json :as json]
             [clojure.test :as t]))
 

@@ -1,5 +1,5 @@
 (ns juxt.clojars-mirrors.clj-http.v3v12v2.clj-http.client
-  "The part of clj-http that XTDB's remote client and its tests use, on the JDK's own client: their mirror of clj-http is on no Maven Central."
+  "The part of clj-http that XTDB's remote client and its tests use, written on the JDK's HTTP client: Maven Central does not have XTDB's mirror of clj-http."
   (:refer-clojure :exclude [get])
   (:require [clojure.string :as string])
   (:import (java.net URI URLEncoder)

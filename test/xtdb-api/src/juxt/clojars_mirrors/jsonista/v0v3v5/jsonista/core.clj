@@ -1,5 +1,5 @@
 (ns juxt.clojars-mirrors.jsonista.v0v3v5.jsonista.core
-  "The part of jsonista that XTDB's tests use, on data.json: their mirror of jsonista is on no Maven Central."
+  "The part of jsonista that XTDB's tests use, written on data.json: Maven Central does not have XTDB's mirror of jsonista."
   (:require [clojure.data.json :as json])
   (:import (java.util Base64)))
 
