@@ -50,6 +50,9 @@ const KIND_NAMES: Readonly<Record<string, string>> = {
   assembly: 'records of contexts',
   record: 'records of harnesses',
   snapshot: 'active and pinned sets at a step',
+  session: 'heads of sessions',
+  chat: 'chats',
+  system_prompt: 'system prompts',
 };
 
 /**
@@ -154,8 +157,11 @@ function tables(
   const sessions = content.sessions.slice(0, limit);
   const left = content.sessions.length - sessions.length;
   return [
-    `${homeless(dataDir)} and the cache take ${size(sumOf(places))}. ${size(content.bytes)} of it are content ` +
-      `of ${grouped(content.sessions.length)} sessions, before compression and indexes.`,
+    ...wrapped(
+      `${homeless(dataDir)} and the cache take ${size(sumOf(places))}. ${size(content.bytes)} of it are content ` +
+        `of ${grouped(content.sessions.length)} sessions, before compression and indexes.`,
+      place.width,
+    ),
     ...table(
       [{ heading: 'on disk', ...AT_RIGHT }, { heading: 'what' }, { heading: 'bounded by', share: 1, least: 20 }],
       places.map(({ bytes, name, bound }) => [size(bytes), name, bound]),
@@ -192,8 +198,9 @@ function tables(
     ...table(
       [
         { heading: 'frees', ...AT_RIGHT },
-        { heading: 'measure', share: 1, least: 16 },
-        { heading: 'how', share: 1, least: 20 },
+        { heading: 'measure', share: 2, least: 12 },
+        // A command such as `palimpsest erase --before 2026-11-01` must not be cut.
+        { heading: 'how', share: 3, least: 36 },
       ],
       measures
         .filter(({ frees }) => frees !== 0)

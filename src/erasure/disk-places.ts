@@ -47,6 +47,7 @@ const USES: readonly (Omit<DiskPlace, 'paths' | 'bytes'> & { readonly entries: r
     bound: 'a line for each call of a replayed session',
     frees: 'remove the files; an interrupted replay then starts again',
   },
+  { name: "node's temporary files", entries: ['tmp'], bound: 'a copy of the library of RocksDB' },
   { name: 'checkpoint', entries: ['checkpoint'], bound: 'one checkpoint, of links to files of the index' },
 ];
 
