@@ -53,7 +53,7 @@ export interface CompiledScript {
  * The parameters of a script of the build, in order. Three are not Node's: a function that loads
  * another script later, one that loads a Node module on first use, and the script's URL.
  */
-const PARAMETERS = 'exports, require, module, __load, __late, __url';
+const PARAMETERS = 'exports, require, module, __filename, __load, __late, __url';
 
 /** The loaded scripts of this process, by path. */
 const loaded = new Map<string, CompiledScript>();
@@ -115,7 +115,7 @@ function load(path: string): CompiledScript {
   // Replaces `import`, which a script cannot use if it runs from compiled code.
   const later = async (name: string): Promise<object> =>
     isBeside(name) ? besides(name) : import(name.startsWith('../') ? new URL(name, url).href : name);
-  body(module.exports, required, module, later, (name: string) => lateModule(() => others(name)), url);
+  body(module.exports, required, module, path, later, (name: string) => lateModule(() => others(name)), url);
   return entry;
 }
 

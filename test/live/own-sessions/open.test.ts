@@ -118,6 +118,16 @@ describe('palimpsest review', () => {
   });
 });
 
+describe('palimpsest search', () => {
+  test('finds a text of an imported session with the index that it writes', async () => {
+    await opened('5f0c1a52');
+    const { code, stdout, stderr } = await built('search', 'isbn.test.ts');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain('5f0c1a52-7a3e-4b1d-9c55-0d2f7be6a101');
+    expect(stdout).toMatch(/texts that the index proposed \(/);
+  });
+});
+
 describe('palimpsest costs', () => {
   test('sums up the sessions of five agents as JSON', async () => {
     const { total, rows, by } = JSON.parse((await built('costs', '--by', 'agent', '--json')).stdout);
