@@ -65,8 +65,8 @@ export function ownSpent({ answers, subAgents, ...facts }: CountedFacts): Spent 
 type StartedFacts = CountedFacts & Pick<SessionFacts, 'id' | 'subagentOf'>;
 
 /**
- * Returns the tokens and the cost of a session with its sub-agents, which may have recordings of
- * their own among `all`. Undefined without sub-agents.
+ * Returns the tokens and the cost of a session with its sub-agents, which may have separate
+ * recordings among `all`. Undefined without sub-agents.
  */
 export function spentWithSubAgents(
   session: StartedFacts,

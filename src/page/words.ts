@@ -16,7 +16,7 @@ export const shortCount = (n: number): string => SHORT.format(n);
 /** Formats a number with its noun: `1 call`, `2 calls`. */
 export const plural = (n: number, noun: string, many = `${noun}s`): string => `${counted(n)} ${n === 1 ? noun : many}`;
 
-/** Says whose cost a sum has besides that of a session: `with 4 sub-agents:`. */
+/** Describes what a sum contains besides the session's own cost: `with 4 sub-agents:`. */
 export const withAgents = (sessions: number): string => `with ${plural(sessions, 'sub-agent')}:`;
 
 /** Formats a change of a number with its sign. */

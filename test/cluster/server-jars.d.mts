@@ -1,4 +1,4 @@
-/** Copies the jars that a `pom.xml` names into a folder of their own, and gives their paths. */
+/** Copies the jars that a `pom.xml` names into a separate folder, and returns their paths. */
 export function copyJars(
   pom: string,
   options: { readonly name: string; readonly properties?: readonly string[] },

@@ -5,7 +5,7 @@ const { SyntheticModule } = require('node:vm');
 const JestRuntime = require('jest-runtime').default;
 
 const PACKAGES = `${sep}node_modules${sep}`;
-/** What each suite's tests and their results are kept in: evaluated anew for each. */
+/** The module that keeps a suite's tests and their results. Each suite evaluates it again. */
 const OF_ONE_SUITE = createRequire(require.resolve('jest-circus/runner')).resolve('./jestAdapterInit');
 const SOURCE = join(__dirname, '..', '..', 'src', sep);
 /** The page in a browser keeps the state of one tab, so each suite has its own. */
@@ -14,10 +14,10 @@ const SERVER_OF_PAGE = join(PAGE, 'server', sep);
 const packages = new Map();
 const source = new Map();
 const sourceMaps = new Map();
-/** Imports for the suite that runs now. */
+/** The import function of the running suite. */
 let importNow;
 
-/** A module of a package, as Node itself loads it. */
+/** Loads a module of a package through Node. */
 async function load(path) {
   const namespace = await import(pathToFileURL(path).href);
   const names = Object.keys(namespace);
@@ -36,7 +36,7 @@ function loadOnce(path) {
   return module;
 }
 
-/** A module of `src/`. One whose loading the end of a suite cut off is loaded again. */
+/** Loads a module of `src/`. Loads it again if the end of a suite interrupted its loading. */
 async function loadSource(path, begin) {
   if ((await source.get(path)?.catch(() => undefined))?.status === 'errored') source.delete(path);
   if (!source.has(path)) source.set(path, begin());
@@ -46,16 +46,16 @@ async function loadSource(path, begin) {
 const isKept = (path) => path.startsWith(SOURCE) && (!path.startsWith(PAGE) || path.startsWith(SERVER_OF_PAGE));
 
 /**
- * Loads for the one-realm environment. Each worker loads a package, through Node, and a module of
- * `src/` once for all its suites, as a process of a user does: the compiled code stays warm. The
- * modules of tests and of the review page are evaluated anew for each suite.
+ * The module loader of the one-realm environment. Each worker loads a package, through Node, and a
+ * module of `src/` only once for all its suites, like a user's process. So the compiled code stays
+ * warm. Each suite evaluates the modules of tests and of the review page again.
  */
 module.exports = class OneRealmRuntime extends JestRuntime {
   constructor(...given) {
     super(...given);
     const loader = this.esmLoader ?? {};
     const { getContext, loadEsmModule, loadCjsAsEsm, dynamicImport, resolution, transformCache } = loader;
-    // These are Jest's own affair: whoever raises its version is told here, not by suites that fail or load everything twice.
+    // These are internals of Jest. After an upgrade this check fails, instead of suites that fail or load everything twice.
     if (
       ![getContext, loadEsmModule, loadCjsAsEsm, dynamicImport, resolution?.canResolveSync].every(
         (method) => typeof method === 'function',
@@ -66,7 +66,7 @@ module.exports = class OneRealmRuntime extends JestRuntime {
         'test/support/one-realm-runtime.cjs does not fit this version of jest-runtime: see how its EsmLoader loads a module.',
       );
     loader.getContext = () => undefined;
-    // From Node 24.9 on Jest would load a whole graph at once, packages and all.
+    // Since Node 24.9, Jest would otherwise load a whole graph at once, including packages.
     resolution.canResolveSync = () => false;
     loader.loadEsmModule = (path, ...rest) => {
       if (path.includes(PACKAGES)) return loadOnce(path);

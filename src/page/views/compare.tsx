@@ -97,7 +97,7 @@ function SideBySide({
 }
 
 function resultOf(ids: Compared['files'][number]['ids'], same: boolean | null): string {
-  // The columns say which session changed it.
+  // The columns show which session changed it.
   if (ids.includes(null)) return '';
   return same === null ? 'not fully recorded' : same ? 'the same text' : 'different texts';
 }

@@ -50,7 +50,7 @@ export interface SessionRow {
 interface SessionFamilies {
   /** The later sessions of a recording, by its first session. */
   readonly parts: ReadonlyMap<string, readonly SessionRow[]>;
-  /** Sub-agents with recordings of their own, by the session that started them. */
+  /** Sub-agents with separate recordings, by the session that started them. */
   readonly recorded: ReadonlyMap<string, readonly SessionRow[]>;
 }
 
@@ -71,7 +71,7 @@ function familiesOf(rows: readonly SessionRow[]): SessionFamilies {
 function nearOf({ id, family }: SessionRow): readonly SessionRow[] {
   const near = [...(family?.parts.get(recordingOf(id) ?? id) ?? [])];
   const seen = new Set([id, ...near.map((one) => one.id)]);
-  // A set also visits what is added meanwhile.
+  // The loop also visits the ids that are added to the set meanwhile.
   for (const starter of seen)
     for (const row of family?.recorded.get(starter) ?? []) {
       if (!seen.has(row.id)) near.push(row);
@@ -174,7 +174,7 @@ export class SessionRows {
         ...(isPart ? { isPart } : {}),
         ...defined({
           agent: noted?.agent ?? whole?.agent,
-          // The root of an import is not a folder of its session. A fork has that of its parent.
+          // An import's root is not the folder of its session. A fork has the folder of its parent.
           folder:
             noted?.folder ??
             whole?.folder ??

@@ -1,6 +1,6 @@
 /**
- * Selects those of some sessions that a session started, directly or by another one of them.
- * `starterOf` returns the id of the session that started one.
+ * Selects the sessions of `all` that `session` started, directly or through others of them.
+ * `starterOf` returns the id of the session that started a given one.
  */
 export function startedBy<T extends { readonly id: string }>(
   session: string,

@@ -9,7 +9,7 @@ export interface SubAgent extends Starter {
   readonly id: SessionId;
 }
 
-/** The sessions that a session started. They have recordings of their own. */
+/** The sessions that a session started. They have separate recordings. */
 export type RecordedParents = ReadonlyMap<string, { readonly subagentOf?: string | undefined }>;
 
 /** Number of sessions of a recording that one query looks for. */
@@ -33,8 +33,8 @@ async function partsOf(snapshot: StoreSnapshot, recording: string): Promise<read
 }
 
 /**
- * Returns the sub-agents of a session, and those that they started. `recorded` has the sessions
- * that were imported from a recording of their own.
+ * Returns the sub-agents of a session, and the sub-agents that these started. `recorded` has the
+ * sessions that were imported from separate recordings.
  */
 export async function subAgentsOf(
   snapshot: StoreSnapshot,

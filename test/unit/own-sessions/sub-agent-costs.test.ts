@@ -31,7 +31,7 @@ function factsOf(...entries: readonly RecordedEntry[]) {
   return facts;
 }
 
-test('a session has its own tokens and cost, and those with the sub-agents of its and of other recordings', () => {
+test('a session has its own tokens and cost, and those with its sub-agents, from any recording', () => {
   const main = factsOf(begins('a'), answers('a', 2_000_000), begins('a-1', 'a'), answers('a-1', 1_000_000));
   const other = factsOf(begins('b', 'a'), answers('b', 4_000_000), begins('b-1', 'b'), answers('b-1', 1_000_000));
   const alone = factsOf(begins('c'), answers('c', 1_000_000));
