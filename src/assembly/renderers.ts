@@ -21,7 +21,7 @@ import { sentSections } from './sent-body.js';
 /** The name of a renderer in records. */
 export type RendererName = AssemblyRecord['renderer'];
 
-/** A context as a record measures it: one text, or canonical JSON for messages. */
+/** A context in the form that its record measures: one text, or canonical JSON for messages. */
 export interface Rendered {
   readonly record: AssemblyRecord;
   readonly whole: string;

@@ -1,11 +1,11 @@
 import { isTurn, makerOf } from './strip-layout.js';
 import type { ConversationRow, Strip } from './wire.js';
 
-/** Whether a call of the model made a row: its answer, or one of its tool calls. */
+/** Whether a row comes from a model call: the call's answer, or one of its tool calls. */
 const isOfCall = (row: ConversationRow): boolean =>
   row.kind === 'call' || (row.kind === 'message' && row.role === 'assistant');
 
-/** Returns the rows of the call of the model that made a row; the row alone if none did. */
+/** Returns the rows of the model call that a row comes from; only the row if it comes from none. */
 export function ofOneCall(
   rows: readonly ConversationRow[],
   chosen: ConversationRow | undefined,

@@ -34,7 +34,7 @@ const reloadOnceServed = (): void =>
     () => undefined,
   );
 
-/** Returns a view whose code is loaded once it is shown. */
+/** Returns a view whose code is loaded when it is first shown. */
 function later(load: () => Promise<() => preact.JSX.Element>): () => preact.JSX.Element {
   let Loaded: (() => preact.JSX.Element) | undefined;
   return function Later() {

@@ -30,7 +30,7 @@ export const charsOf = ({ before, notes }: EpochState): number =>
   sum(textsOf([...before, ...notes.map(({ message }) => message)]).map(({ length }) => length));
 
 /**
- * Returns the length of the whole parts with which two bases begin alike, in UTF-16 units. A
+ * Returns the length of the parts that two bases share at their beginning, in UTF-16 units. A
  * provider's cache can reuse these parts.
  */
 export function sharedChars(a: Pick<EpochState, 'before'>, b: Pick<EpochState, 'before'>): number {

@@ -55,7 +55,7 @@ describe('an index of texts', () => {
     await rm(join(folder, '..'), { recursive: true });
   });
 
-  test('folds all units that have one lower or upper case to one unit', () => {
+  test('folds all units with the same lower or upper case to one unit', () => {
     const chars = Array.from({ length: 65_536 }, (_, unit) => String.fromCharCode(unit));
     const apart = chars.filter((char) =>
       [char.toLowerCase(), char.toUpperCase()].some(
@@ -140,7 +140,7 @@ describe('an index of texts', () => {
     await expect(TextIndex.open(folder)).rejects.toThrow(IndexDamage);
   });
 
-  test('is removed by an erasure, also where it is damaged', async () => {
+  test('is removed by an erasure, even if it is damaged', async () => {
     await add(['first text'], 0);
     await writeFile(join(folder, 'manifest.json'), 'damaged');
     const dataDir = join(folder, '..');

@@ -122,7 +122,7 @@ describe('the scorecard', () => {
     expect(found('toolcall_ref id=5f0c1234 tool=read status=ok p/a.ts')).toMatchObject({ activate: 1, lost: 0 });
   });
 
-  test('puts a missing text back once a turn, at the price of a call and of the text', async () => {
+  test('restores a missing text once a turn, at the price of a call and of the text', async () => {
     const [one, two, three] = [1, 2, 3].map((nth) => `const total${nth} = price * count;`);
     const lines = new RecordingLines().user('look').reads('r1', '/p/a.ts', `${one}\n${two}\n${three}\n`).says('seen');
     const timeline = await timelineOf(

@@ -53,8 +53,8 @@ describe('the description of a recording', () => {
       const [main] = sessions;
       return main === undefined ? 0 : transcriptItems(format, main.counts);
     };
-    // Records of the user and the assistant. Items that are messages, calls or outputs. Entries
-    // that are messages or hand them over.
+    // Claude Code counts records of the user and the assistant, and Cline the file's messages.
+    // Codex counts messages, calls and outputs. pi counts messages and results.
     expect(await items('claude-code/coding.jsonl')).toBe(26);
     expect(await items('cline/agentic.compaction.json')).toBe(3);
     expect(await items('codex/before-envelopes.jsonl')).toBe(5);
