@@ -23,6 +23,7 @@ import { packedVocabulary, writeVocabulary } from './packed-vocabulary.mjs';
 
 const entries = {
   program: 'src/program.ts',
+  'mcp-program': 'src/mcp-program.ts',
   index: 'src/index.ts',
   demo: 'scripts/demo.ts',
   experiment: 'scripts/experiment.ts',
@@ -68,7 +69,7 @@ const verbsApart = {
   setup(build) {
     build.onResolve({ filter: /\.js$/ }, (wanted) => {
       const isEntry = wanted.importer === join(root, 'src/main.ts');
-      if (isEntry && wanted.path === './program.js') return { path: wanted.path, external: true };
+      if (isEntry && /^\.\/(?:mcp-)?program\.js$/.test(wanted.path)) return { path: wanted.path, external: true };
       const name = askedBy(wanted);
       if (name === undefined) return undefined;
       return { path: `${isEntry ? '.' : '..'}/review/${name}.cjs`, namespace: 'script' };

@@ -13,8 +13,10 @@ refuseBeyondFileSizeLimit();
 endOnLostOutput();
 // package.json is in the parent folder of this program, both built and unbuilt.
 const home = new URL('../', import.meta.url);
-// A question takes less time than loading the declarations of all other commands.
+// A question, and the start of a server that an agent waits for, take less time than loading the
+// declarations of all other commands.
 if (isReviewVerb(process.argv[2])) {
   const { answerOnly } = await import('./question-program.js');
   await answerOnly(process.argv);
-} else await (await import('./program.js')).runProgram(home);
+} else if (process.argv[2] === 'mcp') await (await import('./mcp-program.js')).runMcp(process.argv, home);
+else await (await import('./program.js')).runProgram(home);

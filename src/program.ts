@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +10,7 @@ import { forkCommand } from './cli/fork.js';
 import { importCommand } from './cli/import.js';
 import { nodeCommand } from './cli/node.js';
 import { standardOutput } from './cli/output.js';
+import { packageVersion } from './cli/package-version.js';
 import { mcpCommand, serveCommand } from './cli/serve.js';
 import { CONTRACTS } from './contract-list.js';
 import { diskCommand, eraseCommand, retainCommand } from './erasure/erase-command.js';
@@ -50,14 +50,6 @@ const forgetters = async (): Promise<readonly Forgetter[]> => [
   (await import('./gateway/forget-requests.js')).FORGET_REQUESTS,
   (await import('./text-index/forget-index.js')).FORGET_INDEX,
 ];
-
-/** The version in package.json. */
-function packageVersion(home: URL): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('package.json', home), 'utf8'));
-  return typeof manifest === 'object' && manifest !== null && 'version' in manifest
-    ? String(manifest.version)
-    : 'unknown';
-}
 
 /** Returns `palimpsest completion <shell>`. Its library replaces it when a shell calls it. */
 function completionCommand(): Command {

@@ -15,6 +15,7 @@ const SLICES: Readonly<Record<string, string>> = {
   'src/page/keys.ts': 'its one importer is the largest file of the page',
   'src/page/strip-changes.ts': 'unit tests run it without a browser, and follow.ts needs one',
   'src/page/unpacked-value.ts': 'unit tests run it without a browser, and embedded.ts needs one',
+  'src/mcp-program.ts': 'the start of an MCP server loads this program instead of the whole one',
   'src/question-program.ts': 'a question about the past loads this program instead of the whole one',
 };
 

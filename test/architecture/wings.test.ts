@@ -51,7 +51,7 @@ describe('the wings', () => {
 
   test('are not imported by the core', () => {
     const core = files.filter(({ path }) => !HOUSE.wings.includes(roomOf(path)));
-    const entries = new Set(['program', 'question-program', 'contract-list', 'index', 'main']);
+    const entries = new Set(['program', 'mcp-program', 'question-program', 'contract-list', 'index', 'main']);
     const importing = core.filter(
       ({ path, imports }) => !entries.has(roomOf(path)) && imports.some((to) => HOUSE.wings.includes(roomOf(to))),
     );

@@ -121,11 +121,21 @@ describe('the code that a reviewer’s verb loads', () => {
   });
 });
 
-test('`palimpsest mcp` loads no compiler of JSON Schemas before it answers', () => {
+describe('the code that `palimpsest mcp` loads before it answers', () => {
   const [server = ''] = readdirSync(join(dist, 'chunks')).filter((name) => /^stdio-\w+\.js$/.test(name));
-  const source = [...loadedWith([join(dist, 'chunks', server)])].map((file) => readFileSync(file, 'utf8')).join('\n');
-  const packages = new Set([...source.matchAll(/^\/\/ node_modules\/([^/\n]+)/gm)].map(([, name]) => name));
-  expect([...packages]).toContain('@modelcontextprotocol');
-  expect([...packages].filter((name) => name?.startsWith('ajv'))).toEqual([]);
-  expect(source.length).toBeLessThan(750_000);
+  const files = [...loadedWith([join(dist, 'cli.js'), join(dist, 'mcp-program.js'), join(dist, 'chunks', server)])];
+  const source = files.map((file) => readFileSync(file, 'utf8')).join('\n');
+
+  test('has no compiler of JSON Schemas', () => {
+    const packages = new Set([...source.matchAll(/^\/\/ node_modules\/([^/\n]+)/gm)].map(([, name]) => name));
+    expect([...packages]).toContain('@modelcontextprotocol');
+    expect([...packages].filter((name) => name?.startsWith('ajv'))).toEqual([]);
+    expect(source.length).toBeLessThan(850_000);
+  });
+
+  test('has no declarations of other commands', () => {
+    expect(source).toMatch(/Command\d*\("mcp"\)/);
+    for (const other of ['doctor', 'lab', 'setup'])
+      expect(source).not.toMatch(new RegExp(`Command\\d*\\("${other}"\\)`));
+  });
 });
