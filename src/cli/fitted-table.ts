@@ -95,18 +95,23 @@ function columnsThatFit(columns: readonly Measured[], width: number): readonly M
 function widthsFor(columns: readonly Measured[], width: number): readonly number[] {
   const widths = columns.map(({ widest }) => widest);
   if (widthOf(widths) <= width) return widths;
-  // A column that needs less than its share leaves the rest to the other columns.
   const open = new Set(columns.filter(({ share }) => share !== undefined));
   let room = width - widthOf(columns.map((one) => (open.has(one) ? 0 : one.widest)));
   const ownOf = ({ share = 0 }: Measured): number =>
     Math.floor((room * share) / [...open].reduce((sum, one) => sum + (one.share ?? 0), 0));
+  const settled = new Map<Measured, number>();
+  // A column that needs less than its share leaves the rest to the other columns. They also pay for
+  // a column whose minimum is more than its share.
   for (;;) {
     const satisfied = [...open].find((one) => one.widest <= ownOf(one));
-    if (satisfied === undefined) break;
-    open.delete(satisfied);
-    room -= satisfied.widest;
+    const next = satisfied ?? [...open].find((one) => leastOf(one) > ownOf(one));
+    if (next === undefined) break;
+    const taken = satisfied === undefined ? leastOf(next) : next.widest;
+    open.delete(next);
+    settled.set(next, taken);
+    room -= taken;
   }
-  return columns.map((one) => (open.has(one) ? Math.max(leastOf(one), ownOf(one)) : one.widest));
+  return columns.map((one) => settled.get(one) ?? (open.has(one) ? ownOf(one) : one.widest));
 }
 
 /**

@@ -198,9 +198,9 @@ function tables(
     ...table(
       [
         { heading: 'frees', ...AT_RIGHT },
-        { heading: 'measure', share: 2, least: 12 },
-        // A command such as `palimpsest erase --before 2026-11-01` must not be cut.
-        { heading: 'how', share: 3, least: 36 },
+        { heading: 'measure', share: 3, least: 12 },
+        // In 80 columns, `palimpsest erase --before 2026-11-01 --plan` is not cut.
+        { heading: 'how', share: 5, least: 43 },
       ],
       measures
         .filter(({ frees }) => frees !== 0)

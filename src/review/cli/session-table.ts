@@ -36,7 +36,7 @@ export interface ListPlace {
 
 const COLUMNS: readonly Column[] = [
   { heading: '#', align: 'right', style: 'dim' },
-  { heading: 'title', share: 1, least: 12 },
+  { heading: 'title', share: 2, least: 12 },
   { heading: 'agent', rank: 3 },
   { heading: 'folder', rank: 1 },
   { heading: 'last used' },

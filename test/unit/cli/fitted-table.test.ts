@@ -38,6 +38,14 @@ describe('a table for people', () => {
     );
   });
 
+  test('takes the minimum of a column from the others, so that no line is cut', () => {
+    const rows = [['1', 'Sort the shelf by title', '~/work/shelf', '12']];
+    expect(fittedTable(columns, rows, { colours, width: 28 })).toEqual([
+      'n  title       folder  calls',
+      '1  Sort the …  ~/wor…     12',
+    ]);
+  });
+
   test('leaves out columns without any cell', () => {
     expect(fittedTable(columns, [['1', 'x', '', '7']], { colours, width: 80 })).toEqual([
       'n  title  calls',
