@@ -24,7 +24,8 @@ function textIn(document: StoredDocument | undefined, line: CandidateLine): stri
 
 /**
  * Returns the texts of candidates, in order, without reading their versions. Undefined for a text
- * that only its version has, such as the earlier text of a short file.
+ * that only its version has, such as the earlier text of a short file. If another candidate has an
+ * equal text, such as the call that read the file, its text is used.
  */
 export async function candidateTexts(
   present: StoreSnapshot,
@@ -35,7 +36,11 @@ export async function candidateTexts(
     present.texts([...new Set(lines.flatMap(({ hash }) => hash ?? []))]),
     present.documents.newest([...new Set(ids.filter((id) => id !== undefined))]),
   ]);
-  return lines.map((line, i) =>
+  const found = lines.map((line, i) =>
     line.hash === undefined ? textIn(documents.get(ids[i] ?? ''), line) : texts.get(line.hash),
   );
+  const equal = new Map(
+    lines.map(({ inline }, i) => [inline, found[i]] as const).filter(([, text]) => text !== undefined),
+  );
+  return lines.map(({ inline }, i) => found[i] ?? (inline === undefined ? undefined : equal.get(inline)));
 }
