@@ -118,6 +118,12 @@ export class StoreSnapshot {
     return askOnce(this.#sessionHeads, session, async () => (await this.heads([id])).get(id));
   }
 
+  /** Reads the heads of many sessions with one query, so that `sessionHead` need not. */
+  async readSessionHeads(sessions: readonly SessionId[]): Promise<void> {
+    const heads = await this.heads(sessions.map(sessionObjectId));
+    for (const id of sessions) this.#sessionHeads.set(id, Promise.resolve(heads.get(sessionObjectId(id))));
+  }
+
   /** Returns many objects in full. Unknown ids are absent. */
   async getMany(ids: readonly string[]): Promise<ReadonlyMap<ObjectId, FoundVersion>> {
     const found = new Map<ObjectId, FoundVersion>();
@@ -243,9 +249,7 @@ export class StoreSnapshot {
   }
 
   /** Returns the times of some versions and parts, by id. Unknown ids are absent. */
-  times(ids: readonly string[]): Promise<ReadonlyMap<string, VersionTimes>> {
-    return readTimes(this.#db, ids);
-  }
+  readonly times = (ids: readonly string[]): Promise<ReadonlyMap<string, VersionTimes>> => readTimes(this.#db, ids);
 
   /** Returns the times of every version of an object up to this basis, oldest first. */
   async versions(id: string): Promise<readonly VersionTimes[]> {
@@ -259,9 +263,7 @@ export class StoreSnapshot {
   }
 
   /** Returns the given ids that exist, for documents of any type. */
-  existing(ids: readonly string[]): Promise<readonly string[]> {
-    return existingIds(this.#db, ids);
-  }
+  readonly existing = (ids: readonly string[]): Promise<readonly string[]> => existingIds(this.#db, ids);
 
   /** Returns at most `most` ids of objects that begin with a prefix. */
   objectsFrom(prefix: string, most: number): Promise<readonly ObjectId[]> {
@@ -292,9 +294,7 @@ export class StoreSnapshot {
   }
 
   /** Returns every fork, in no order, without reading other sessions. */
-  forks(): Promise<readonly StoredFork[]> {
-    return storedForks(this.#db);
-  }
+  readonly forks = (): Promise<readonly StoredFork[]> => storedForks(this.#db);
 
   /** Returns the sessions whose turn runs: they have steps after their heads (decision G4). */
   running(sessions: readonly StoredSession[]): Promise<readonly StoredSession[]> {

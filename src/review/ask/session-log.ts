@@ -162,6 +162,7 @@ export async function latestTurns(
     const some = sessions.slice(next, next + SESSIONS_AT_ONCE);
     const oldest = found[limit - 1];
     if (oldest !== undefined && begins(oldest.span) > (some[0]?.validTime.getTime() ?? 0)) break;
+    await timeline.present.readSessionHeads(some.map(({ id }) => id));
     const own = await Promise.all(
       some.map(async ({ id, parent }) => {
         const turns = await wantedTurns(timeline, id, { limit, until });
@@ -175,10 +176,14 @@ export async function latestTurns(
       .slice(0, limit);
   }
   const shown = new Map<TurnSpan, LoggedTurn>();
+  const calls = await callsOf(
+    timeline,
+    found.map(({ span }) => span),
+  );
   const ofSession = pLimit(SESSIONS_AT_ONCE);
   await ofSession.map(new Set(found.map(({ session }) => session)), async (id) => {
     const spans = found.filter(({ session }) => session === id).map(({ span }) => span);
-    for (const [i, turn] of (await detailed(timeline, { session: id, spans })).entries())
+    for (const [i, turn] of (await detailed(timeline, { session: id, spans, calls })).entries())
       shown.set(spans[i] as TurnSpan, turn);
   });
   return found.flatMap(({ span }) => shown.get(span) ?? []);
