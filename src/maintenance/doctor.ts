@@ -247,19 +247,20 @@ async function examine(flags: DoctorFlags, packageFolder: string): Promise<void>
   const settings = readSettings(process.env, flags);
   const { dataDir } = settings.node;
   const { watchStatus } = await import('../host/watch-report.js');
-  const [seen, asked, agents, watch] = await Promise.all([
+  const [seen, asked, agents, watch, looked] = await Promise.all([
     inspectDataFolder(dataDir, process.env),
     askNodes(settings),
     askAgents(flags, { packageFolder, dataDir }),
     watchStatus(dataDir),
+    // With XTDB_URL, clients never start the folder's own node.
+    settings.nodeUrl === undefined ? lookForJava(settings.node) : undefined,
   ]);
   // Doctor does not start a stopped node.
   const answers =
     asked.length === 0 ? seen.node.running && seen.node.answers : asked.some(({ health }) => health === 'ready');
   const inspected = { ...seen, ...defined({ forks: answers ? await forksIn(settings) : undefined }) };
   const now = Date.now();
-  // With XTDB_URL, clients never start the folder's own node. A running node already has a Java.
-  const looked = asked.length > 0 ? undefined : await lookForJava(settings.node);
+  // A running node already has a Java.
   const java = inspected.node.running && looked instanceof Error ? undefined : looked;
   const findings = findingsOf(inspected, now, {
     asked,
