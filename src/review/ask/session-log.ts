@@ -27,6 +27,8 @@ export interface LogOptions {
   readonly upto?: number | undefined;
   /** Only turns that existed by this time, in milliseconds since 1970. */
   readonly until?: number | undefined;
+  /** The session's last step, if it is known. Then no later steps are looked for. */
+  readonly end?: number | undefined;
 }
 
 /** With a limit of this many turns or more, the whole session is read in one go. */
@@ -105,6 +107,7 @@ async function wantedTurns(timeline: Timeline, session: SessionId, options: LogO
     limit = Number.POSITIVE_INFINITY,
     upto = Number.POSITIVE_INFINITY,
     until = Number.POSITIVE_INFINITY,
+    end,
   } = options;
   const readsFew =
     object === undefined &&
@@ -112,7 +115,7 @@ async function wantedTurns(timeline: Timeline, session: SessionId, options: LogO
     upto === Number.POSITIVE_INFINITY &&
     timeline.read(session).steps === undefined;
   const turns = readsFew
-    ? await newestTurns(timeline, session, { count: limit, until })
+    ? await newestTurns(timeline, session, { count: limit, until, end })
     : await timeline.turns(session);
   const isWanted = ({ seq, at }: Step): boolean => seq <= upto && at <= until;
   const wanted = turns.every(({ steps }) => steps.every(isWanted))
@@ -164,8 +167,9 @@ export async function latestTurns(
     if (oldest !== undefined && begins(oldest.span) > (some[0]?.validTime.getTime() ?? 0)) break;
     await timeline.present.readSessionHeads(some.map(({ id }) => id));
     const own = await Promise.all(
-      some.map(async ({ id, parent }) => {
-        const turns = await wantedTurns(timeline, id, { limit, until });
+      some.map(async ({ id, parent, upto, running }) => {
+        const end = at !== timeline.present || running === undefined ? undefined : (running?.seq ?? upto);
+        const turns = await wantedTurns(timeline, id, { limit, until, end });
         return turns.filter(({ last }) => last > (parent?.seq ?? 0)).map((span) => ({ session: id, span }));
       }),
     );
@@ -201,14 +205,17 @@ const FEWEST_STEPS = 64;
 async function newestTurns(
   { present }: Timeline,
   session: SessionId,
-  { count, until }: { readonly count: number; readonly until: number },
+  { count, until, end }: { readonly count: number; readonly until: number; readonly end: number | undefined },
 ): Promise<readonly TurnSpan[]> {
   const [head, lineage] = await Promise.all([present.sessionHead(session), present.lineage(session)]);
   if (head === undefined || lineage === undefined) return [];
   let size = Math.max(FEWEST_STEPS, count * STEPS_A_TURN);
   const upto = head.marks.upto ?? 0;
   let first = Math.max(1, upto - size + 1);
-  let steps = await present.stepsFrom(lineage, { first, upto });
+  let steps =
+    end === undefined
+      ? await present.stepsFrom(lineage, { first, upto })
+      : await present.stepsAlong(lineage, { first, last: end, paged: upto });
   for (;;) {
     // The first turn may have begun before the steps that were read.
     const turns = turnSpans(steps).slice(first === 1 ? 0 : 1);

@@ -67,6 +67,25 @@ describe('the number of requests to the database', () => {
     expect(Object.values(logged.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(9);
   });
 
+  test('is two for each session and turn in a log of the newest turns of all sessions', async () => {
+    for (let n = 0; n < 12; n++) {
+      const session = await client.openSession({ id: `newest-${n}` });
+      await session.reportMessage({ role: 'user', text: `question ${n}` });
+      await session.recordCall({ tool: 'bash', args: { n }, status: 'ok', content: `answer ${n}`, answer: (id) => id });
+      await client.closeSession(session);
+    }
+    const store = await client.delivered();
+    const { result, requests } = await countRequests(async () => askTurns(await Timeline.open(store), { limit: 10 }));
+    expect(result.turns.map(({ session }) => session)).toEqual(
+      Array.from({ length: 10 }, (_, n) => `newest-${11 - n}`),
+    );
+    const now = await Timeline.open(store);
+    for (const turn of result.turns) expect([turn]).toEqual((await askTurns(now, { session: turn.session })).turns);
+    // The steps of 16 sessions, the records of 10 turns, and the heads and calls of all together.
+    expect(requests['/_xtdb/query']).toBeLessThanOrEqual(36);
+    expect(requests['/_xtdb/entity-tx']).toBeLessThanOrEqual(11);
+  });
+
   test('does not grow with short texts that the search index proposes and that do not match', async () => {
     const session = await client.openSession({ id: 'searched' });
     for (let turn = 1; turn <= 40; turn++) {
