@@ -177,7 +177,11 @@ async function* objectAnswers(
     yield { path: '/v1/log', parameters: { object: id }, body: logAnswer(present.basis, { versions }) };
     if (id.startsWith('system_prompt:')) continue;
     const sightings = await seenIn(sighted, { object: id, versions: history }, collected.sessions);
-    yield { path: '/v1/who', parameters: { object: id }, body: whoAnswer(present.basis, id, sightings) };
+    yield {
+      path: '/v1/who',
+      parameters: { object: id },
+      body: whoAnswer(present.basis, id, { sightings, damaged: [] }),
+    };
   }
 }
 

@@ -18,9 +18,8 @@ import type { LoggedTurn } from './logged-turn.js';
 import { type LoggedVersion, objectLog } from './object-log.js';
 import { type ObjectView, viewAt } from './object-view.js';
 import { type QueryAnswer, type QueryLimits, runQuery } from './run-query.js';
-import { seenBy } from './seen-by.js';
+import { type Sightings, seenBy } from './seen-by.js';
 import { latestTurns, sessionLog } from './session-log.js';
-import type { Sighting } from './sighting.js';
 
 /** A reviewer's question, not yet parsed. Names may end in `@` and a moment. */
 export interface Question extends MomentText {
@@ -189,7 +188,7 @@ export async function askDiff(
 }
 
 /**
- * Returns the sessions that saw an object.
+ * Returns the sessions that saw an object, and those that cannot be read.
  *
  * @example
  * ```ts
@@ -199,11 +198,11 @@ export async function askDiff(
 export async function askWho(
   timeline: Timeline,
   { object, session }: { readonly object: string; readonly session?: string | undefined },
-): Promise<{ readonly id: ObjectId; readonly sightings: readonly Sighting[] }> {
+): Promise<Sightings & { readonly id: ObjectId }> {
   const id = await objectNamed(timeline, object, await sessionIn(timeline, session));
   if (id.startsWith('session:'))
     throw new HistoryError('wrong-kind', `${id} is a session: palimpsest who takes a file or a tool call`);
-  return { id, sightings: await seenBy(timeline, id) };
+  return { id, ...(await seenBy(timeline, id)) };
 }
 
 /**

@@ -5,6 +5,7 @@ import type { TurnKinds } from '../../history/rebuild/turn-kinds.js';
 import type { TurnSpan } from '../../history/rebuild/turn-spans.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
+import { isDamage } from '../../store/errors.js';
 import type { VersionTimes } from '../../store/queries.js';
 import { askOnce } from '../../values/promises.js';
 import { fileRefsOf, touches } from './logged-turn.js';
@@ -307,15 +308,37 @@ export async function seenIn(
   return found.filter((sighting) => sighting !== undefined).sort(byFirst);
 }
 
+/** A session whose data is damaged, and the error of reading it. */
+export interface DamagedSession {
+  readonly session: SessionId;
+  readonly why: string;
+}
+
+/** The sessions that saw an object, the earliest first. */
+export interface Sightings {
+  readonly sightings: readonly Sighting[];
+  /** Sessions that cannot be read. Whether they saw the object is unknown. */
+  readonly damaged: readonly DamagedSession[];
+}
+
 /**
  * Returns the sessions that have an object in their index, with the first step and the turns of
- * each. The earliest session comes first.
+ * each. A damaged session is named and does not fail the answer.
  */
-export async function seenBy(timeline: Timeline, object: ObjectId): Promise<readonly Sighting[]> {
+export async function seenBy(timeline: Timeline, object: ObjectId): Promise<Sightings> {
   const { present } = timeline;
-  const versions = await present.versions(object);
-  const known = await pLimit(AT_ONCE).map(await present.sessions(), async ({ id }) =>
-    (await present.sets(id)).sets.index.includes(object) ? [id] : [],
-  );
-  return seenIn(new SightedSessions(timeline), { object, versions }, known.flat());
+  const asked = { sessions: new SightedSessions(timeline), object, versions: await present.versions(object) };
+  const sightings: Sighting[] = [];
+  const damaged: DamagedSession[] = [];
+  await pLimit(AT_ONCE).map(await present.sessions(), async ({ id }) => {
+    try {
+      const isKnown = (await present.sets(id)).sets.index.includes(object);
+      const sighting = isKnown ? await sightingIn(asked, id) : undefined;
+      if (sighting !== undefined) sightings.push(sighting);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      damaged.push({ session: id, why: error.message });
+    }
+  });
+  return { sightings: sightings.sort(byFirst), damaged };
 }

@@ -15,6 +15,7 @@ import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { askTurns, askVersions, askWho } from '../ask/ask.js';
 import type { LoggedTurn } from '../ask/logged-turn.js';
 import type { LoggedVersion } from '../ask/object-log.js';
+import type { DamagedSession } from '../ask/seen-by.js';
 import type { Sighting } from '../ask/sighting.js';
 import { namesFor } from './object-names.js';
 import { MOST_NAMES, turnLines } from './turn-lines.js';
@@ -129,6 +130,9 @@ function contextLines({
   return lines.length === 0 ? ['  sent         never in full'] : lines;
 }
 
+/** Width of the names before the facts about a session. */
+const LABEL = 15;
+
 /** Describes the versions of an object that one session saw. */
 function sightingLines(sighting: Sighting, colours: Colours, width: number | undefined): readonly string[] {
   const { session, known, touched, active, sent, transcript, unseen, versions, isActive, isPinned } = sighting;
@@ -146,27 +150,41 @@ function sightingLines(sighting: Sighting, colours: Colours, width: number | und
       );
     }),
   ];
-  const label = 15;
   return [
     `${colours.yellow(`session ${session}`)} ${colours.dim(`(${now})`)}`,
-    ...lines.flatMap((line) => hanging(line.slice(0, label), line.slice(label), { width, indent: label })),
+    ...lines.flatMap((line) => hanging(line.slice(0, LABEL), line.slice(LABEL), { width, indent: LABEL })),
     '',
   ];
 }
 
+/** Describes a session that cannot be read. */
+const damagedLines = (
+  { session, why }: DamagedSession,
+  colours: Colours,
+  width: number | undefined,
+): readonly string[] => [
+  `${colours.yellow(`session ${session}`)} ${colours.dim('(damaged)')}`,
+  ...hanging('  not read     ', escapedLine(`${why}; see palimpsest verify ${session}`), { width, indent: LABEL }),
+  '',
+];
+
 /** Runs `who <object>`. */
 export async function whoAction(object: string, flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
-    const { id, sightings } = await askWho(timeline, { object, session: flags.session });
+    const { id, ...found } = await askWho(timeline, { object, session: flags.session });
+    const { sightings, damaged } = found;
     const nameOf = await namesFor(timeline, [id], flags);
     const { basis } = timeline.present;
     return {
-      lines: (colours, width) =>
-        sightings.length === 0
-          ? ['no session has seen it']
-          : [colours.bold(escapedLine(nameOf(id))), ...sightings.flatMap((one) => sightingLines(one, colours, width))],
+      lines: (colours, width) => [
+        sightings.length > 0
+          ? colours.bold(escapedLine(nameOf(id)))
+          : `no ${damaged.length === 0 ? '' : 'readable '}session has seen it`,
+        ...sightings.flatMap((one) => sightingLines(one, colours, width)),
+        ...damaged.flatMap((one) => damagedLines(one, colours, width)),
+      ],
       holds: basisText(basis),
-      json: async () => (await import('../http/review-answers.js')).whoAnswer(basis, id, sightings),
+      json: async () => (await import('../http/review-answers.js')).whoAnswer(basis, id, found),
     };
   });
 }

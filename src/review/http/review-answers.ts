@@ -16,7 +16,7 @@ import type { PrefixDiffs } from '../ask/prefix-diff.js';
 import type { RequestSide } from '../ask/request-reader.js';
 import type { ReviewNote } from '../ask/review-notes.js';
 import type { QueryAnswer } from '../ask/run-query.js';
-import type { Sighting } from '../ask/sighting.js';
+import type { Sightings } from '../ask/seen-by.js';
 import { type TextDiff, unifiedLines } from '../ask/text-diff.js';
 import type { SessionVerification } from '../verify/verify-session.js';
 import { REVIEW_ANSWERS, type ReviewAnswer } from './review-schemas.js';
@@ -114,12 +114,13 @@ export function prefixAnswer({ compared, ...found }: PrefixDiffs): ReviewAnswer<
 }
 
 /** Formats the sightings of an object. */
-export function whoAnswer(basis: Basis, object: ObjectId, sightings: readonly Sighting[]): ReviewAnswer<'Who'> {
+export function whoAnswer(basis: Basis, object: ObjectId, found: Sightings): ReviewAnswer<'Who'> {
+  const { sightings, damaged } = found;
   const sessions = sightings.map((sighting) => ({
     ...sighting,
     knownFrom: { ...sighting.known, step: sighting.known.seq },
   }));
-  return wireShape(REVIEW_ANSWERS.Who, { basis: shownBasis(basis), object, sessions });
+  return wireShape(REVIEW_ANSWERS.Who, { basis: shownBasis(basis), object, sessions, damaged });
 }
 
 /** Formats the results of a search. */

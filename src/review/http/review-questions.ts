@@ -222,9 +222,10 @@ export const QUESTIONS = {
     example: { object: 'src/cart.ts' },
     answer: 'Who',
     ask: async ({ timeline, access }, parameters) => {
-      const { id, sightings } = await askWho(timeline, parameters);
+      const { id, sightings, damaged } = await askWho(timeline, parameters);
       await access.requireObject(id);
-      return whoAnswer(timeline.present.basis, id, await access.openable(sightings));
+      const visible = { sightings: await access.openable(sightings), damaged: await access.openable(damaged) };
+      return whoAnswer(timeline.present.basis, id, visible);
     },
   }),
   query: question({

@@ -163,6 +163,9 @@ export const REVIEW_ANSWERS = {
         is_pinned: z.boolean(),
       }),
     ),
+    damaged: z
+      .array(z.object({ session: z.string(), why: z.string() }))
+      .describe('Sessions that cannot be read. Whether they saw the object is unknown'),
   }),
   Query: z.object({
     basis,

@@ -168,7 +168,7 @@ describe('history queries on a longer session', () => {
       if (held !== undefined) expected.set(held.txId, [...new Set([...(expected.get(held.txId) ?? []), turn])]);
     }
     await wasActive(timeline);
-    const sighting = (await seenBy(timeline, file)).find((found) => found.session === session);
+    const sighting = (await seenBy(timeline, file)).sightings.find((found) => found.session === session);
     const told = new Map(sighting?.versions.map(({ txId, turns }) => [txId, turns]));
     expect(told).toEqual(expected);
   });
