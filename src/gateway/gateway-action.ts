@@ -81,6 +81,7 @@ export async function openGateway({
           control: steer.control,
           limitMs: steer.limitMs,
           firstLimitMs: Math.max(steer.limitMs, FIRST_CALL_MS),
+          prepare: (body) => log.prepare(body),
           guard: startGuard({ ...steer, dataDir, notify: onTrouble }),
         });
   const gateway = await serveGateway({

@@ -59,6 +59,8 @@ export class GatewayLog {
   #latest: LogFile | undefined;
   #number = 0;
   readonly #closing = new Set<Promise<void>>();
+  /** Bodies that were prepared before their requests began. */
+  readonly #ready = new WeakMap<Buffer, LoggedBody>();
 
   constructor(
     dataDir: string,
@@ -71,12 +73,17 @@ export class GatewayLog {
     this.mask = mask;
   }
 
+  /** Hashes and masks a body, so that the `begin` of its request has less to do. */
+  prepare(body: Buffer): void {
+    this.#ready.set(body, this.#prepared(body));
+  }
+
   /**
    * Logs a request before it is forwarded. Returns undefined if that failed or took too long, and
    * then reports the failure. Never rejects.
    */
   async begin({ body, own, ...request }: NewRequest): Promise<OpenRequest | undefined> {
-    const sent = this.#prepared(body);
+    const sent = this.#ready.get(body) ?? this.#prepared(body);
     const bodies = { sent, own: own === undefined ? undefined : this.#prepared(own) };
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {

@@ -1,8 +1,9 @@
-import { mkdir, readdir } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { type SessionId, sessionId } from '../objects/ids.js';
-import { parseJson, replaceFile, textOf } from '../process/owned-file.js';
+import { isSameFile, parseJson, replaceFile, textOf } from '../process/owned-file.js';
 import { unlessMissing } from '../process/system-error.js';
 
 const stateSchema = z.object({
@@ -33,6 +34,28 @@ const fileOf = (dataDir: string, session: SessionId): string =>
 export async function steeredState(dataDir: string, session: SessionId): Promise<SteeredState | undefined> {
   const text = await textOf(fileOf(dataDir, session));
   return text === undefined ? undefined : parseJson(text, stateSchema);
+}
+
+/** The file about one session. It is read again only after a change. */
+export class SteeredFile {
+  readonly #dataDir: string;
+  readonly #session: SessionId;
+  #read: { readonly file: Stats; readonly state: SteeredState | undefined } | undefined;
+
+  constructor(dataDir: string, session: SessionId) {
+    this.#dataDir = dataDir;
+    this.#session = session;
+  }
+
+  /** Returns the same as `steeredState`. */
+  async state(): Promise<SteeredState | undefined> {
+    const file = await unlessMissing(stat(fileOf(this.#dataDir, this.#session)));
+    if (file === undefined) return undefined;
+    // The next call notices a change after this `stat`.
+    if (this.#read === undefined || !isSameFile(this.#read.file, file))
+      this.#read = { file, state: await steeredState(this.#dataDir, this.#session) };
+    return this.#read.state;
+  }
 }
 
 /** Stores how a session is steered. The gateway reads it before the session's next request. */

@@ -100,7 +100,7 @@ function attempt(work: () => void): void {
 }
 
 /** Returns whether a file is unchanged between two `stat` calls: same inode, size and time. */
-const isSameFile = (a: Stats, b: Stats): boolean =>
+export const isSameFile = (a: Stats, b: Stats): boolean =>
   a.ino === b.ino && a.dev === b.dev && a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs;
 
 /**

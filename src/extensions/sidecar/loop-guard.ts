@@ -113,9 +113,14 @@ export class LoopGuard {
 
   /**
    * Returns the list for the next model call. Undefined if the harness must use its own list
-   * (`own`). `limitMs` limits the wait.
+   * (`own`). `limitMs` limits the wait. `meanwhile` is called with the list while its record is
+   * being stored.
    */
-  async pass<M>(make: () => HarnessList<M>, limitMs = this.#options.limitMs): Promise<Passage<M> | undefined> {
+  async pass<M>(
+    make: () => HarnessList<M>,
+    limitMs = this.#options.limitMs,
+    meanwhile: (messages: readonly M[]) => void = () => undefined,
+  ): Promise<Passage<M> | undefined> {
     const begun = performance.now();
     const own = make();
     const { session } = own.list;
@@ -123,7 +128,8 @@ export class LoopGuard {
       const made = await this.#passage(own);
       if (made === undefined) return undefined;
       const handed = this.#handedList(own, made.context);
-      const { at } = await this.#handed(session, handed);
+      const kept = this.#handed(session, handed);
+      const [{ at }] = await Promise.all([kept, Promise.resolve(made.messages).then(meanwhile)]);
       return { ...made, chars: handed.chars, at };
     };
     const passage = await this.#guarded(session, work, {

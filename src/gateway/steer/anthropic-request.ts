@@ -185,7 +185,7 @@ export function anthropicRequest(
   const kept = keptFromBefore(own);
   const messages = own.map((message, i) => (i < kept ? withoutThoughts(message) : message));
   const { made, copies } = seen.of(messages);
-  const entries = made.flatMap((of, at) => of.map((entry) => ({ ...entry, place: at })));
+  const entries = made.flatMap((of, at) => of.map(({ report, block }) => ({ report, block, place: at })));
   const withReferences = (message: WireMessage, lines: ReadonlyMap<number, string>): WireMessage => {
     const byBlock = new Map([...lines].map(([index, line]) => [entries[index]?.block, line]));
     return writer.with(message, (block, at) => {

@@ -41,8 +41,8 @@ export class BodyWriter {
   readonly #list: JsonPlace;
   readonly #raw: readonly string[];
   /** The text of each message that may be sent. */
-  readonly #texts = new WeakMap<WireMessage, string>();
-  readonly #marked = new WeakSet<WireMessage>();
+  readonly #texts = new Map<WireMessage, string>();
+  readonly #marked = new Set<WireMessage>();
   readonly #own: readonly WireMessage[];
   readonly #places: ReadonlyMap<WireMessage, number>;
   #mark: unknown;

@@ -3,7 +3,7 @@ import { composed } from '../../extensions/sidecar/composed-list.js';
 import type { LoopGuard, Passage } from '../../extensions/sidecar/loop-guard.js';
 import type { WholeList } from '../../extensions/sidecar/sidecar-process.js';
 import { announcedIds } from '../../harness/history-item.js';
-import { type SteeredState, setSteered, steeredState, wasSteered } from '../../host/steered-sessions.js';
+import { SteeredFile, type SteeredState, setSteered, wasSteered } from '../../host/steered-sessions.js';
 import type { SessionId } from '../../objects/ids.js';
 import { sameData } from '../../values/plain-data.js';
 import { MissedRequests } from './missed-requests.js';
@@ -23,7 +23,7 @@ export type HowSent = 'steered' | 'continued' | 'own' | 'exact';
 export interface SteeredBody {
   readonly how: HowSent;
   /** Undefined if it is the client's own body. */
-  readonly text?: string;
+  readonly body?: Buffer;
   /** Why the request does not have our context. */
   readonly why?: string;
   /** The step and turn of the session at which the context was made. */
@@ -40,6 +40,8 @@ export interface SteeredHost {
   readonly limitMs: number;
   /** Maximum wait of the first call of a session, which opens the session, in milliseconds. */
   readonly firstLimitMs: number;
+  /** Prepares the gateway's log for a body that is about to be sent. */
+  readonly prepare: ((body: Buffer) => void) | undefined;
   /** Returns why the session's last call was sent without our context. */
   readonly reasonOf: (session: SessionId) => string | undefined;
 }
@@ -68,6 +70,7 @@ export class SteeredSession {
   readonly id: SessionId;
   readonly #host: SteeredHost;
   readonly #seen = noneSeen();
+  readonly #file: SteeredFile;
   #state: SteeredState | undefined;
   #frame: string | undefined;
   #last: LastSteered | undefined;
@@ -81,6 +84,7 @@ export class SteeredSession {
     this.id = id;
     this.#host = host;
     this.#missed = new MissedRequests(id, host);
+    this.#file = new SteeredFile(host.dataDir, id);
   }
 
   /** The requests that went out before they were recorded. */
@@ -124,12 +128,20 @@ export class SteeredSession {
     if (this.#frame !== undefined && this.#frame !== request.frame) guard.again(this.id);
     this.#frame = request.frame;
     this.#missed.begin(list);
-    const passage = await guard.pass(() => request.list, this.#isOpen ? limitMs : firstLimitMs);
-    if (passage === undefined) return missed(this.#without(request));
+    let body: Buffer | undefined;
+    const passage = await guard.pass(
+      () => request.list,
+      this.#isOpen ? limitMs : firstLimitMs,
+      (messages) => {
+        body = Buffer.from(request.write(messages));
+        this.#host.prepare?.(body);
+      },
+    );
+    if (passage === undefined || body === undefined) return missed(this.#without(request));
     this.#isOpen = true;
     this.#last = { context: passage.context, own: request.list.kept().messages };
     await this.#noteSteered(firstCallOf(request));
-    return { how: 'steered', text: request.write(passage.messages), at: passage.at };
+    return { how: 'steered', body, at: passage.at };
   }
 
   /** Returns the body for a side request, such as one for a summary. It may contain the history. */
@@ -140,9 +152,9 @@ export class SteeredSession {
     const { list } = request;
     const last = on ? this.#last : undefined;
     if (last !== undefined && this.#goesOn(last, list.messages))
-      return { how: 'continued', text: request.write(composed(list, last.context)) };
+      return { how: 'continued', body: Buffer.from(request.write(composed(list, last.context))) };
     if (!steered) return { how: 'exact' };
-    return { how: 'own', text: request.write(list.messages.map(list.withoutThoughts)) };
+    return { how: 'own', body: Buffer.from(request.write(list.messages.map(list.withoutThoughts))) };
   }
 
   /** Returns the body to send if the context was not ready in time. */
@@ -154,13 +166,13 @@ export class SteeredSession {
     const kept = { ...list, ...list.kept() };
     if (last === undefined || !this.#goesOn(last, kept.messages)) return this.#own(request, why);
     guard.continued(list, composed(kept, last.context));
-    return { how: 'continued', text: request.write(composed(list, last.context)), why };
+    return { how: 'continued', body: Buffer.from(request.write(composed(list, last.context))), why };
   }
 
   #own({ list, write }: SteerableRequest, why: string): SteeredBody {
     const { guard } = this.#host;
     this.#last = undefined;
-    if (this.#state?.steered === true) return { how: 'own', text: write(guard.own(list)), why };
+    if (this.#state?.steered === true) return { how: 'own', body: Buffer.from(write(guard.own(list))), why };
     guard.continued(list, list.kept().messages);
     return { how: 'exact', why };
   }
@@ -173,7 +185,7 @@ export class SteeredSession {
   async #follow(): Promise<SteeredState> {
     const { dataDir, guard } = this.#host;
     const before = this.#state;
-    const state = (await steeredState(dataDir, this.id).catch(() => before)) ?? before ?? NEW;
+    const state = (await this.#file.state().catch(() => before)) ?? before ?? NEW;
     this.#state = state;
     if (before === undefined) {
       // From now on, the gateway records the session instead of the watcher.

@@ -23,6 +23,8 @@ export interface SteeringOptions {
   readonly limitMs: number;
   /** Maximum wait of a session's first model call, in milliseconds. */
   readonly firstLimitMs: number;
+  /** Prepares the log for a body that is about to be sent. */
+  readonly prepare?: (body: Buffer) => void;
   /** Creates the sidecar's guard. It calls `onBypass` for each model call without our context. */
   readonly guard: (onBypass: (session: string, reason: string) => void) => LoopGuard;
 }
@@ -70,6 +72,16 @@ const NO_THREADS: Refused = {
 function isControl(session: SessionId, share: number): boolean {
   const hash = createHash('sha256').update(`palimpsest control arm\n${session}`).digest();
   return hash.readUInt32BE(0) / 2 ** 32 < share;
+}
+
+/** A request that was made and has not ended, without its parsed body. */
+interface BegunRequest {
+  readonly missed: SteeredBody['missed'];
+  readonly at: SteeredBody['at'];
+  readonly session: SteeredSession;
+  readonly sent: Buffer;
+  readonly arrived: number;
+  readonly facts: Omit<Parameters<typeof proofOf>[0], 'answer'>;
 }
 
 const QUOTA: Promise<SteeredBody> = Promise.resolve({ how: 'exact' });
@@ -142,8 +154,8 @@ export class Steering {
     const made = await (facts.side === 'quota' ? QUOTA : serial(work)).catch(
       (error: unknown): SteeredBody => ({ how: 'exact', why: messageOf(error) }),
     );
-    const { how, text, why, at, missed } = made;
-    const sent = text === undefined || text === parsed.text ? body : Buffer.from(text);
+    const { how, why, at, missed } = made;
+    const sent = made.body?.equals(body) === false ? made.body : body;
     const ms = Math.round((performance.now() - begun) * 10) / 10;
     const steer: SteerFacts = {
       arm: 'steered',
@@ -152,23 +164,30 @@ export class Steering {
       bytes: body.length,
       ...(why === undefined ? {} : { why: why.slice(0, 300) }),
     };
+    const answered = this.#answered({ session, missed, at, sent, arrived, facts: { ...facts, wire } });
+    return { body: sent, steer, answered, ...(missed === undefined ? {} : { isMissed: true }) };
+  }
+
+  /**
+   * Returns the function to call when a request has ended. Its own method, so that the function
+   * does not keep the parsed body in memory.
+   */
+  #answered({ session, missed, at, sent, arrived, facts }: BegunRequest): NonNullable<Outgoing['answered']> {
     const requestOf = (answer: AnswerFacts): PlacedRequest | undefined => {
       const pieces = answer.status >= 400 ? undefined : bodyPieces(bodySpans(sent));
-      if (pieces === undefined) return undefined;
-      return { body: pieces, at: arrived, sent: proofOf({ ...facts, wire, answer }) };
+      return pieces === undefined ? undefined : { body: pieces, at: arrived, sent: proofOf({ ...facts, answer }) };
     };
-    const answered = (answer: AnswerFacts | undefined): void => {
+    return (answer) => {
       for (const call of answer?.calls ?? []) {
-        this.#noteCall(call, id);
+        this.#noteCall(call, session.id);
         // The database looks the call's id up while the agent runs the call.
-        this.#guard.expect(id, call);
+        this.#guard.expect(session.id, call);
       }
       if (missed === undefined && at === undefined) return;
       const request = answer === undefined ? undefined : requestOf(answer);
       if (missed !== undefined) session.missed.ended(missed, request);
       else if (request !== undefined) session.missed.store({ ...request, ...at });
     };
-    return { body: sent, steer, answered, ...(missed === undefined ? {} : { isMissed: true }) };
   }
 
   /**
@@ -189,12 +208,13 @@ export class Steering {
   #session(id: SessionId) {
     const known = this.#sessions.get(id);
     this.#sessions.delete(id);
-    const { dataDir, limitMs, firstLimitMs } = this.#options;
+    const { dataDir, limitMs, firstLimitMs, prepare } = this.#options;
     const host = {
       dataDir,
       guard: this.#guard,
       limitMs,
       firstLimitMs,
+      prepare,
       reasonOf: (session: SessionId) => this.#reasons.get(session),
     };
     const of = known ?? { session: new SteeredSession(id, host), serial: pLimit(1) };

@@ -88,6 +88,19 @@ describe("the gateway's log", () => {
       expect((sizes[4] ?? 0) - (sizes[3] ?? 0)).toBeLessThan(13_000);
     }));
 
+  test('logs a body that was prepared like any other', () =>
+    withTemporaryFolder(async (dataDir) => {
+      const log = new GatewayLog(dataDir, silent);
+      for (const count of [1, 21, 41]) {
+        const made = request(conversation(count));
+        if (count !== 21) log.prepare(made.body);
+        await (await log.begin(made))?.end({ status: 200 });
+      }
+      await log.close();
+      const found = await all(readGatewayLog((await filesOf(dataDir))[0] ?? ''));
+      expect(found.map(textOf)).toEqual([1, 21, 41].map(conversation));
+    }));
+
   test('has a request before the upstream sees it', async () => {
     const found: string[] = [];
     const gateway = await observe(async (response) => {

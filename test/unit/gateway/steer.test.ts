@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { LoopContext } from '../../../src/extensions/loop/loop-context.js';
@@ -178,15 +179,19 @@ describe('steering', () => {
   let steering: Steering;
   const sent: Json[] = [];
   const expected: unknown[] = [];
+  const prepared: Buffer[] = [];
   let open: (control: number) => Steering;
   beforeEach(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-steering-'));
     sent.length = 0;
     expected.length = 0;
+    prepared.length = 0;
     const sidecar = {
       call: async (call: string, params: unknown) => {
         if (call === 'sent') sent.push(params as Json);
         if (call === 'expect') expected.push(params);
+        // The record is being stored until the log is prepared for the body.
+        if (call === 'handed') while (prepared.length === 0) await nextTurn();
         if (call === 'sent') return { kept: true };
         return call === 'handed' ? { kept: true, at: { step: 3, turn: 1 } } : null;
       },
@@ -199,6 +204,7 @@ describe('steering', () => {
         control,
         limitMs: 5_000,
         firstLimitMs: 5_000,
+        prepare: (body) => void prepared.push(body),
         guard: (onBypass) =>
           new LoopGuard({
             sidecar,
@@ -220,6 +226,8 @@ describe('steering', () => {
   test('replaces closed turns, keeps the bytes of the running one, and records the body that went out', async () => {
     const made = await outgoing(BODY);
     const out = textOf(made);
+    expect(prepared).toHaveLength(1);
+    expect(isSent(made) && made.body === prepared[0]).toBe(true);
     const [head, tail] = [BODY.slice(0, BODY.indexOf('[ {"role"')), BODY.slice(BODY.indexOf(' ,"tools"'))];
     expect(out.startsWith(head)).toBe(true);
     expect(out.endsWith(tail)).toBe(true);
