@@ -1,5 +1,5 @@
 (ns front.access
-  "Who may ask: judged from the headers alone, before a body is read or anything is awaited."
+  "Decides who may send requests, by the headers alone, before the front reads a body or awaits anything."
   (:require [clojure.string :as str]
             [front.refusal :as refusal])
   (:import (java.nio.charset StandardCharsets)
@@ -29,13 +29,13 @@
     (throw (refusal/refuse 401 "unauthorized: bearer token missing or wrong" {"Connection" "close", "WWW-Authenticate" "Bearer"}))))
 
 (defn- check-same-site! [^HttpFields headers]
-  ;; Without a token the only callers to keep out are web pages of a browser on this machine.
+  ;; Without a token, only web pages in a browser on this machine have to be refused.
   (when (or (.get headers "Origin")
             (not (contains? #{nil "none" "same-origin"} (.get headers "Sec-Fetch-Site"))))
     (throw (refusal/refuse 403 "forbidden: requests from web pages are not served here" {"Connection" "close"}))))
 
 (defn gate
-  "A function of the request that throws 401 or 403 unless it may go on.
+  "A function of the request that throws 401 or 403 unless the request is allowed.
   `:tcp?` asks for a Host of this machine, and for the bearer token or, where there is none, for a caller that is no web page.
   On a unix socket the folder's permissions have decided already."
   [{:keys [tcp? token]}]

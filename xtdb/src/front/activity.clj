@@ -1,5 +1,5 @@
 (ns front.activity
-  "How long nothing has been asked, and which requests are being read or answered just now."
+  "Tracks the time since the last request, and the requests that are being read or answered."
   (:import (java.util.concurrent.atomic AtomicLong)
            (java.util.function Consumer)
            (org.eclipse.jetty.server Request)))
@@ -9,7 +9,7 @@
 (defrecord Activity [^AtomicLong running ^AtomicLong last-ended])
 
 (defn start
-  "Counting from now."
+  "A tracker that counts from now."
   []
   (->Activity (AtomicLong.) (AtomicLong. (System/nanoTime))))
 
@@ -24,7 +24,7 @@
                                      (.decrementAndGet running)))))
 
 (defn idle-for?
-  "Whether nothing runs and nothing has run for that long."
+  "Whether no request runs and none has run for that long."
   [{:keys [^AtomicLong running ^AtomicLong last-ended]} seconds]
   (and (zero? (.get running))
        (>= (- (System/nanoTime) (.get last-ended)) (* (long seconds) 1000000000))))
@@ -32,11 +32,11 @@
 (def ^:private transfer-key "front.transfers")
 
 (defn transfers!
-  "Notes whether this request's body or answer is on its way, so that a client that stops reading or writing is given up."
+  "Notes whether this request's body or answer is in transfer, so that the front drops a client that stops reading or writing."
   [^Request request transfers?]
   (.setAttribute request transfer-key transfers?))
 
 (defn transfers?
-  "Whether it is."
+  "Whether this request's body or answer is in transfer."
   [^Request request]
   (true? (.getAttribute request transfer-key)))

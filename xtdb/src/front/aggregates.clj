@@ -1,12 +1,12 @@
 (ns front.aggregates
-  "XTDB's aggregates that hold on to values, with what they hold counted. Loading this namespace adds them to XTDB under names of their own."
+  "Versions of XTDB's value-holding aggregates that count what they hold. Loading this namespace adds them to XTDB under separate names."
   (:require [front.allowance :as allowance]
             [front.refusal :as refusal]
             [front.size :as size]
             [xtdb.query :as query]))
 
 (def ^:private most-drawn
-  "The most values that `rand` draws."
+  "The maximum number of values that `rand` draws."
   1000000)
 
 (def ^:private prefix "counted-")
@@ -21,14 +21,14 @@
   (symbol (str prefix (name sym))))
 
 (defn plain
-  "The name that a query has for this counted version, or nil when it is none."
+  "The plain name of the aggregate with this counted name, or nil if the symbol is not a counted name."
   [sym]
   (when (and (symbol? sym) (nil? (namespace sym)) (.startsWith (name sym) prefix))
     (let [named (symbol (subs (name sym) (count prefix)))]
       (when (holding named) named))))
 
 (defn- counting
-  "The aggregate with each value counted that it comes to hold."
+  "The aggregate, which now counts each value that it holds."
   [step]
   (fn
     ([] (step))

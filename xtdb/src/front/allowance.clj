@@ -1,8 +1,8 @@
 (ns front.allowance
-  "What one request may hold in memory: the documents that it has found and not yet passed on, and the values that it has made.
+  "The memory allowance of one request: for the documents that it has found and not yet passed on, and for the values that it has made.
 
-  XTDB keeps every value of more than 224 bytes that a clause makes until its query is over, so those are never given back before;
-  documents count until the next row has gone out. All requests together may hold a third of the heap."
+  XTDB keeps every value of more than 224 bytes that a clause makes until the query ends, so these values count until then;
+  documents count until the next row is written. All requests together may hold a third of the heap."
   (:require [front.refusal :as refusal])
   (:import (java.util.concurrent.atomic AtomicLong)))
 
@@ -11,7 +11,7 @@
 (def ^:private kept-from 224)
 
 (def ^:private place
-  "What a value costs beside its size."
+  "The cost of a value in addition to its size."
   32)
 
 (defn- share ^long [^long parts]
@@ -39,7 +39,7 @@
     (.addAndGet held-by-all (- n))
     (throw (refusal/refuse 503 {:error "The queries that are running hold as much as the node can spare; try again."} {"Retry-After" "1"}))))
 
-;; Used by one thread at a time; only the sum of all is shared.
+;; One thread at a time uses an allowance; only the sum of all allowances is shared.
 (deftype ^:private Allowance [^:unsynchronized-mutable ^long made
                               ^:unsynchronized-mutable ^long found
                               ^:unsynchronized-mutable passed?]
@@ -65,7 +65,7 @@
 (def ^:private ^:dynamic *allowance* nil)
 
 (defn within
-  "Calls `f` with an allowance of its own, which is given back when `f` ends."
+  "Calls `f` with a new allowance, and releases it when `f` ends."
   [f]
   (let [allowance (->Allowance 0 0 false)]
     (try
@@ -78,21 +78,21 @@
   (some? *allowance*))
 
 (defn made!
-  "Counts a value of this size that a clause has made. Throws a refusal when it is too much."
+  "Counts a value of this size that a clause has made. Throws a refusal if the sum is too large."
   [^long n]
   (when (and *allowance* (> n (long kept-from))) (hold-made! *allowance* n)))
 
 (defn held!
-  "Counts a value of this size that an aggregate holds, however small. Throws a refusal when it is too much."
+  "Counts a value of this size that an aggregate holds, however small. Throws a refusal if the sum is too large."
   [^long n]
   (when *allowance* (hold-made! *allowance* (+ n (long place)))))
 
 (defn found!
-  "Counts a document of this size. Throws a refusal when too many are held at once."
+  "Counts a document of this size. Throws a refusal if the documents held at the same time are too large."
   [n]
   (when *allowance* (hold-found! *allowance* n)))
 
 (defn row-out!
-  "Notes that a row has been passed on: what was found for it may go."
+  "Notes that a row has been passed on: the documents found for it no longer count."
   []
   (when *allowance* (pass-on! *allowance*)))

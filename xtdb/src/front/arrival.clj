@@ -1,5 +1,5 @@
 (ns front.arrival
-  "Request bodies on their way: no thread waits for one before it is there, so that clients that send slowly take no threads from others."
+  "Receives request bodies. No thread waits for an incomplete body, so slow clients occupy no threads."
   (:require [front.activity :as activity]
             [front.pace :as pace])
   (:import (java.io ByteArrayOutputStream)
@@ -12,17 +12,17 @@
 (set! *warn-on-reflection* true)
 
 (def ^:private most-kept
-  "How many bytes of one body are waited for; the rest of a larger one is read by the thread that answers."
+  "The bytes of one body that are received without a thread. The thread that answers reads the rest of a larger body."
   1048576)
 
 (def ^:private most-kept-by-all
-  "How many bytes of bodies that are not there yet are kept in sum; beyond that each is read by a thread."
+  "The total bytes of incomplete bodies that are kept without a thread. Beyond it, a thread reads each further body."
   33554432)
 
 (def ^:private ^AtomicLong kept-by-all (AtomicLong.))
 
 (defn- with-beginning
-  "The request with the bytes that were read of it put back; `end` is the chunk that came after them, nil while there may be more."
+  "The request with its received bytes first in its content. `end` is the chunk after them; nil while there may be more."
   ^Request [^Request request ^bytes beginning ^Content$Chunk end]
   (let [put-back (atom (when (pos? (alength beginning)) (Content$Chunk/from (ByteBuffer/wrap beginning) false)))]
     (proxy [Request$Wrapper] [request]
@@ -36,7 +36,7 @@
           (.demand request demand))))))
 
 (defn- keep!
-  "Copies what a chunk holds; the number of bytes."
+  "Copies the content of a chunk. Returns the number of bytes."
   ^long [^ByteArrayOutputStream kept ^Content$Chunk chunk]
   (let [^ByteBuffer buffer (.getByteBuffer chunk)
         bytes (byte-array (.remaining buffer))]
@@ -47,8 +47,8 @@
     (alength bytes)))
 
 (defn- step!
-  "Takes what is there of a body. Answers the chunk that ends it, :enough where no more is kept, or nil when `again` is called once more has come. Throws
-  what a body broke off with: a request without its body takes no thread."
+  "Takes the received part of a body. Returns the chunk that ends the body, or :enough if no more is kept. Returns nil if bytes are missing; `again` is
+  called when more arrive. Throws the failure that cut a body off: a request without its complete body gets no thread."
   [^Request request kept started ^AtomicLong size ^Runnable again]
   (loop []
     (let [^Content$Chunk chunk (.read request)]
@@ -64,8 +64,8 @@
                   :else (recur)))))))
 
 (defn when-arrived!
-  "Calls `f` with the request once its body is there, or so much of it as is kept; on a thread that must not wait. `fail` is called with what went wrong:
-  a 408 refusal for a body that comes too slowly, the failure of one that breaks off, and whatever `f` throws."
+  "Calls `f` with the request once its body, or the part of it that is kept, has arrived. The calling thread must not wait. Calls `fail` with the failure:
+  a 408 refusal for a body that comes too slowly, the failure that cut a body off, or whatever `f` throws."
   [^Request request f fail]
   (let [kept (ByteArrayOutputStream.)
         size (AtomicLong.)

@@ -14,7 +14,7 @@
 (set! *warn-on-reflection* true)
 
 (def ^:private discard-factor
-  "How many times the limit is read and thrown away, so that a client that is still sending can see the 413."
+  "Up to this multiple of the limit is read and thrown away, so that a client that is still sending can see the 413."
   4)
 
 (def ^:private discard-seconds 10)
@@ -31,11 +31,11 @@
           (when (pos? n) (recur (- left n))))))))
 
 (def ^:private cost-of-byte
-  "What a byte of a body takes: as it came, as text, and as the strings of its values, some of them with two bytes a character."
+  "The memory that a byte of a body takes: as received, as text, and as the strings of its values, some with two bytes for each character."
   4)
 
 (def ^:private cost-of-part
-  "What a value takes beside its text."
+  "The memory that a value takes in addition to its text."
   64)
 
 (defn- declared-length ^long [^Request request]
@@ -69,7 +69,7 @@
                     (recur (+ total n))))))))
 
 (defn- read-bytes
-  "The bytes of the body. `place` (an atom) is its place in the room, taken before it is read."
+  "The bytes of the body. `place` (an atom) is the room that the body takes before it is read."
   ^bytes [^Request request ^long max-body place]
   (let [length (declared-length request)
         exchange! (fn [^long cost] (swap! place room/exchange! cost))]
@@ -97,7 +97,7 @@
 
 (defn read-value
   "The body as a value. `accepted` are the media types this endpoint decodes.
-  Throws 413 when it is too large, 503 when there is no room for it now, 408 when it comes too slowly, 400 when it is malformed, empty, or of
+  Throws 413 if it is too large, 503 if there is no room for it now, 408 if it comes too slowly, 400 if it is malformed, empty, or of
   another type."
   [^Request request accepted {:keys [max-body room]}]
   (let [content-type (format/media-type (.get ^HttpFields (.getHeaders request) HttpHeader/CONTENT_TYPE))

@@ -1,5 +1,5 @@
 (ns front.bounded
-  "The functions of clauses: what they make counts until the query is over."
+  "The functions for clauses. The values that they make count until the query ends."
   (:refer-clojure :only [])
   (:require [front.bounding :as bounding]))
 

@@ -1,5 +1,5 @@
 (ns front.bounding
-  "Versions of the functions of `clojure.core` that look at what they make: `front.bounded` and `front.passing` consist of them."
+  "Versions of `clojure.core`'s functions that check the size of their results: `front.bounded` and `front.passing` consist of them."
   (:require [front.allowance :as allowance]
             [front.collisions :as collisions]
             [front.deadline :as deadline]
@@ -18,7 +18,7 @@
   n)
 
 (defn- text-fits!
-  "Before a text is made of these: once it exists it is too late."
+  "Checks these parts before a text is made of them: afterwards it is too late."
   [parts]
   (reduce (fn [n part] (fits! (+ (long n) (size/measure part size/largest-value)))) 0 parts))
 
@@ -37,7 +37,7 @@
   (collisions/check! (into [] cat parts)))
 
 (def ^:private before
-  "By function: what is looked at before it is called, since what it makes may be large or slow to make."
+  "By function: the check before its call, because its result may be large or slow to make."
   {'str text-fits!
    '* product-fits!
    '*' product-fits!
@@ -58,7 +58,7 @@
    'assoc (fn [[coll & more]] (when (instance? Map coll) (keys-checked! (elements coll) (every-other more))))})
 
 (defn checked
-  "The function `f` named `sym`, which refuses to make what is too large; `note!` is told the size of what it made."
+  "A version of the function `f` named `sym` that refuses to make a value that is too large. It passes the size of each result to `note!`."
   [sym f note!]
   (let [look! (get before sym)]
     (fn [& args]
@@ -69,7 +69,7 @@
         made))))
 
 (defn kept!
-  "Counts what a clause made, which XTDB keeps until the query is over."
+  "Counts a value that a clause made; XTDB keeps it until the query ends."
   [n]
   (allowance/made! n))
 

@@ -1,6 +1,6 @@
 (ns front.checked-store
-  "RocksDB's store with iterators that throw where RocksDB could not read on, and without room taken ahead. XTDB takes an iterator that has come to damage for
-  one that has come to its end, and would answer with what stands before it."
+  "RocksDB's store with iterators that throw if RocksDB could not read, and without preallocated disk space. To XTDB, an iterator that has met damage looks like
+  one that has reached its end, so it would answer with only the data before the damage."
   (:require [xtdb.checkpoint :as cp]
             [xtdb.io :as xio]
             [xtdb.kv :as kv]
@@ -15,7 +15,7 @@
 (set! *warn-on-reflection* true)
 
 (defn- or-damage
-  "What was found. Throws RocksDBException when nothing was found because it could not be read."
+  "The found value. Throws RocksDBException if nothing was found because the data could not be read."
   [^RocksKvIterator iterator found]
   (when (nil? found)
     (let [^Iterator all (.iterator (.values ^Map (.-is iterator)))]
@@ -67,8 +67,8 @@
   (close [_] (xio/try-close store)))
 
 (defn- db-options
-  "What `xtdb.rocksdb` opens a database with, but that files grow as they are written. RocksDB takes 74 MB ahead for each log and 4 MB for each manifest: on a
-  full disk the logs of both stores went on inside that room, and the next start found no room beside them for what it writes anew."
+  "The options with which `xtdb.rocksdb` opens a database, except that files grow as they are written. By default RocksDB preallocates 74 MB for each log
+  and 4 MB for each manifest. On a full disk, the logs of both stores continued in that space, and the next start found no space for its new files."
   ^DBOptions []
   (RocksDB/loadLibrary)
   (doto (DBOptions.)

@@ -1,8 +1,8 @@
 (ns front.collisions
-  "Refuses keys that were chosen to have one hash.
+  "Refuses keys that were chosen to have the same hash.
 
-  A hash map looks through all keys of one hash for each further one: 32,768 of them take minutes. Among keys that nobody chose for it,
-  more than a handful do not happen."
+  A hash map compares each new key with all earlier keys of the same hash: 32,768 of them take minutes. Among keys that nobody chose for this purpose,
+  more than a handful of equal hashes do not occur."
   (:require [front.refusal :as refusal])
   (:import (clojure.lang Symbol)
            (java.util ArrayList Arrays Collection HashMap)))
@@ -10,7 +10,7 @@
 (set! *warn-on-reflection* true)
 
 (def ^:const most-of-one-hash
-  "The most keys of one map or set that may have the same hash."
+  "The maximum number of keys in one map or set that may have the same hash."
   64)
 
 (defn- refuse []
@@ -27,7 +27,7 @@
         (recur (inc i) (if (= (aget sorted i) (aget sorted (- i most-of-one-hash))) (conj found (aget sorted i)) found))))))
 
 (defn- distinct-count
-  "How many different ones these are, counted no further than just past the limit."
+  "The number of different keys among these, counted until just past the limit."
   [ks]
   (reduce (fn [^ArrayList seen k]
             (cond
@@ -37,7 +37,7 @@
           (ArrayList.) ks))
 
 (defn check!
-  "Throws a 400 refusal when too many different ones of these keys have the same `hash-of`."
+  "Throws a 400 refusal if too many different keys among these have the same `hash-of`."
   ([ks] (check! ks hash))
   ([^Collection ks hash-of]
    (when (> (.size ks) most-of-one-hash)
@@ -59,7 +59,7 @@
     ks))
 
 (defn map-of
-  "The map of these keys and values, one after the other; of equal keys the last counts. Throws a 400 refusal."
+  "The map of these alternating keys and values; of equal keys the last counts. Throws a 400 refusal."
   [^ArrayList entries]
   (when (> (.size entries) (* 2 most-of-one-hash)) (check! (keys-of entries)))
   (loop [i 0, m (transient {})]
@@ -68,14 +68,14 @@
       (persistent! m))))
 
 (defn java-hash
-  "The hash that Java's own maps use."
+  "The hash that Java's maps use."
   [v]
   (if (nil? v) 0 (.hashCode ^Object v)))
 
 (defn keyword-reader
-  "A function that makes keywords of texts and refuses more than so many different ones of one hash. One for each body.
+  "A function that makes keywords of texts and limits the number of different ones with the same hash. Each body has its own function.
 
-  Clojure keeps all keywords in one table of Java's, in which those of one hash are as slow as the keys of a map."
+  Clojure keeps all keywords in one Java table, where equal hashes are as slow as in a map."
   []
   (let [made (HashMap.)
         of-hash (HashMap.)]

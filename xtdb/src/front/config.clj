@@ -1,5 +1,5 @@
 (ns front.config
-  "XTDB's configuration, read from an EDN file and made safe."
+  "Reads XTDB's configuration from an EDN file and makes it safe."
   (:require [clojure.data.json :as json]
             [clojure.edn :as edn]
             [clojure.java.io :as io]
@@ -26,7 +26,7 @@
       (throw (invalid (str file " does not hold an object"))))))
 
 (defn- setting
-  "What stands at a path of keys: data that is put into the configuration as it is."
+  "The value at a path of keys, which enters the configuration unchanged."
   [settings path]
   (let [found (get-in settings path)]
     (if (nil? found)
@@ -45,7 +45,7 @@
 (def ^:private path-keys [:db-dir :root-path :path])
 
 (defn- resolve-path
-  "A file rather than its name: XTDB reads a name as a URI, in which a space must not stand."
+  "A file object instead of a name: XTDB reads a name as a URI, which must not contain a space."
   [^Path data k value]
   (let [given (.toPath (io/file value))]
     (cond
@@ -62,15 +62,15 @@
    config))
 
 (defn- only-pure-functions [config]
-  ;; Absent means every function there is; an empty vector means XTDB's own list of pure ones.
+  ;; Without this key XTDB allows every function; an empty vector means XTDB's own list of pure functions.
   (update-in config [:xtdb/query-engine :fn-allow-list] #(or % [])))
 
 (def ^:private documents-at-once
-  "How many documents a query looks up together; a query may ask for another number with :batch-size."
+  "The number of documents that a query fetches together; a query may set another number with :batch-size."
   16)
 
 (defn- bounded [config]
-  ;; XTDB's cache counts documents, whatever their size.
+  ;; XTDB's cache limits the number of documents, not their size.
   (let [documents (-> (merge {:xtdb/module 'xtdb.kv.document-store/->document-store} (:xtdb/document-store config))
                       (update :document-cache #(merge {:cache-size 1024} % {:xtdb/module 'front.documents/->cache})))]
     (-> config
@@ -83,9 +83,9 @@
   (walk/postwalk-replace {'xtdb.rocksdb/->kv-store 'front.checked-store/->kv-store} config))
 
 (defn load-config
-  "The configuration of the file `config`: relative paths resolved against `data`, `#front/setting` replaced by what stands in the JSON file `settings`,
-  functions in queries limited whatever the file says of them, documents counted and cached by size, damage in RocksDB's files an error wherever it is met.
-  Throws an exception of `invalid?`."
+  "The configuration of the file `config`. Relative paths are resolved against `data`, and `#front/setting` is replaced by the value in the JSON file
+  `settings`. Functions in queries are limited whatever the file says, documents are counted and cached by size, and damage in RocksDB's files is always
+  an error. Throws an exception of `invalid?`."
   [{:keys [config data settings]}]
   (->> (read-map config (some-> settings read-settings))
        (resolve-paths data)

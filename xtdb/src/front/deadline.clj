@@ -1,5 +1,5 @@
 (ns front.deadline
-  "A time limit on what one thread does: interrupts it again and again until it stops."
+  "A time limit for work on one thread: interrupts the thread repeatedly until it stops."
   (:require [clojure.tools.logging :as log]
             [front.memory :as memory]
             [front.refusal :as refusal])
@@ -11,7 +11,7 @@
 (def ^:private repeat-ms 100)
 
 (defn- runaway-ms
-  "How long a thread may go on after its limit before the whole process is given up: as long again, at least five seconds."
+  "If a thread still runs this long after its limit, the process exits: the same time again, at least five seconds."
   ^long [^long limit-ms]
   (max 5000 limit-ms))
 
@@ -34,12 +34,12 @@
     (give-up! limit-ms)))
 
 (defn check!
-  "Ends work that has been interrupted; for loops in which nothing else would."
+  "Ends interrupted work, in loops where nothing else would."
   []
   (when (Thread/interrupted) (throw (InterruptedException.))))
 
 (defn stop!
-  "Interrupts what runs for want of memory. False once it has ended."
+  "Interrupts the running work because memory is short. False once the work has ended."
   [watch]
   (boolean (interrupt! watch :too-large)))
 
@@ -50,9 +50,9 @@
     e))
 
 (defn run
-  "Calls `f` on this thread for at most `limit-ms`; while it runs, `running` (a set) holds what `stop!` takes.
-  Throws TimeoutException when the limit ended it, a refusal when `stop!` did, whatever `f` threw then.
-  An interrupt of ours never outlives the call."
+  "Calls `f` on this thread for at most `limit-ms`; while it runs, `running` (a set) has the entry that `stop!` takes.
+  Throws TimeoutException if the limit ended `f`, and a refusal if `stop!` did, whatever `f` threw in these cases.
+  The interrupt never outlives the call."
   [^ScheduledExecutorService clock ^Set running limit-ms f]
   (let [state (atom :running)
         watch {:thread (Thread/currentThread)

@@ -1,5 +1,5 @@
 (ns front.documents
-  "The document store with what is fetched for a request counted, and its cache bounded by size rather than by number."
+  "A document store that counts the documents fetched for a request, with a cache that is limited by size instead of number."
   (:require [front.allowance :as allowance]
             [front.deadline :as deadline]
             [front.size :as size]
@@ -26,7 +26,7 @@
   db/DocumentStore
   (submit-docs [_ id-and-docs] (db/submit-docs store id-and-docs))
   (fetch-docs [_ ids]
-    ;; One at a time for a request, so that it ends before it has too many; the indexer needs its own all at once.
+    ;; A request fetches one document at a time, so that it is stopped before it has too many. The indexer needs all of its documents together.
     (if (allowance/limited?) (counted-fetch store ids) (db/fetch-docs store ids)))
   Closeable
   (close [_] (xio/try-close store)))
@@ -37,7 +37,7 @@
   [{:keys [store]}]
   (->CountedDocuments store))
 
-;; Entries hold [value size]; the map's own order is that of the last use.
+;; Entries are [value size], in the order of their last use.
 
 (defn- most-held ^long []
   (quot (.maxMemory (Runtime/getRuntime)) 16))
@@ -83,7 +83,7 @@
       (aset held 0 0))))
 
 (defn ->cache
-  "A cache of at most `cache-size` documents that together take no more than a sixteenth of the heap; the least used go first."
+  "A cache of at most `cache-size` documents that together take at most a sixteenth of the heap. It drops the least recently used first."
   {::sys/args {:cache-size {:doc "Cache size", :default 1024, :spec ::sys/nat-int}}}
   [{:keys [cache-size]}]
   (SizedCache. (LinkedHashMap. 16 0.75 true) (long-array 1) (long cache-size)))

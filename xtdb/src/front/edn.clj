@@ -14,7 +14,7 @@
 (def ^:private longest-id-text 4096)
 
 (defn read-id
-  "The id that `#xtdb/id` names. The text may itself be a map in EDN, so it is looked over as well."
+  "The id that `#xtdb/id` names. The text may itself be a map in EDN, so it is scanned as well."
   [v]
   (when (and (string? v) (or (> (count v) (long longest-id-text)) (scan/fault v)))
     (throw (ex-info "Id refused" {:fault :id})))
@@ -36,8 +36,8 @@
   (merge tags edn-maps/readers))
 
 (defn read-one
-  "The one form that this text holds; `absent` when it holds none.
-  Throws when it is cut off, when something follows the form, when it nests too deeply, and for an unknown tag; a refusal when keys collide."
+  "The only form in this text, or `absent` if there is none.
+  Throws if the text is cut off, if something follows the form, if it nests too deeply, and for an unknown tag. Throws a refusal if keys collide."
   [^String text absent]
   (when-let [fault (scan/fault text)]
     (throw (ex-info (str "EDN refused: " (name fault)) {:fault fault})))
@@ -105,7 +105,7 @@
         (print-method v w)))))
 
 (defn write
-  "Writes one value to `w`, whatever the printing variables say. Lists begin with exactly `(`."
+  "Writes one value to `w`, independent of Clojure's printing variables. Lists begin with exactly `(`."
   [v ^Writer w]
   (cond
     (nil? v) (.write w "nil")

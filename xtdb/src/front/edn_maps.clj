@@ -1,8 +1,8 @@
 (ns front.edn-maps
-  "Long maps and sets in EDN text, marked so that their keys can be checked before they are made.
+  "Marks long maps and sets in EDN text, so that their keys can be checked before the collection is made.
 
-  Clojure's reader makes a map of what stands between braces at once, in time that is quadratic where keys share a hash. Here such braces
-  become a tagged list, `#front/map (…)`, whose reader looks at the keys first. Short ones stay as they are."
+  Clojure's reader makes a map of the content of braces at once, in quadratic time if keys share a hash. Here such braces
+  become a tagged list, `#front/map (…)`, whose reader checks the keys first. Short maps and sets are unchanged."
   (:require [front.collisions :as collisions])
   (:import (clojure.lang Keyword Symbol)
            (java.util ArrayList Collection)))
@@ -11,7 +11,7 @@
 (set! *unchecked-math* :warn-on-boxed)
 
 (def ^:private shortest
-  "The fewest characters between the braces of a set that holds one key more than may share a hash."
+  "The minimum number of characters in the braces of a set with one key more than may share a hash."
   (* 2 collisions/most-of-one-hash))
 
 ;; Character codes as constants: comparing boxed characters would cost more than the reader itself.
@@ -28,7 +28,7 @@
     (and (> c 127) (Character/isWhitespace (int c)))))
 
 (defn- code
-  "The character at this place, or a space beyond the end."
+  "The character at this index, or a space beyond the end."
   ^long [^String text ^long at]
   (if (< at (.length text)) (long (int (.charAt text (int at)))) 32))
 
@@ -46,7 +46,7 @@
     (if (neg? at) (.length text) at)))
 
 (defn- namespaced-map
-  "The opening of `#:ns{` at this place, or nil."
+  "The opening of `#:ns{` at this index, or nil."
   [^String text ^long at]
   (let [brace (.indexOf text (int \{) (int at))]
     (when (and (pos? brace) (< (- brace at) 1000))
@@ -55,7 +55,7 @@
           (->Brace at (inc brace) (str " #front/ns-map (" named " ")))))))
 
 (defn- opening
-  "The opening of a map or set at this place, or nil. `#` opens nothing in the middle of a token."
+  "The opening of a map or set at this index, or nil. In the middle of a token, `#` opens nothing."
   [^String text ^long at token?]
   (let [c (code text at)]
     (cond
@@ -77,7 +77,7 @@
       (if (or (>= at end) (delimiter? (code text at))) at (recur (inc at))))))
 
 (defn- long-pairs
-  "The openings and closings, by their places, of all maps and sets that are long enough. Looks at every keyword on its way."
+  "The openings and closings, by index, of all maps and sets that are long enough. Also checks every keyword of the text."
   [^String text]
   (let [end (.length text)
         look-at! (collisions/keyword-reader)
@@ -153,7 +153,7 @@
   (all-distinct! (.size forms) (into #{} forms)))
 
 (def readers
-  "What reads the tagged lists."
+  "The readers of the tagged lists."
   {'front/map map-of
    'front/ns-map ns-map-of
    'front/set set-of})

@@ -1,5 +1,5 @@
 (ns front.failure
-  "What an exception is on the wire: XTDB's status codes and error maps."
+  "Turns an exception into an HTTP answer with XTDB's status codes and error maps."
   (:require [clojure.string :as str]
             [clojure.tools.logging :as log]
             [front.refusal :as refusal]
@@ -17,9 +17,9 @@
 (def ^:private deepest 12)
 
 (defn plain
-  "A value made only of what every EDN reader knows, long parts shortened.
+  "The value in types that every EDN reader knows, with long parts shortened.
 
-  XTDB's error maps echo operations and queries; ids and bytes in them become strings, and so does whatever is not data."
+  XTDB's error maps repeat operations and queries. Their ids and bytes become strings, and so does everything that is not data."
   ([v] (plain v 0))
   ([v depth]
    (let [deeper #(plain % (inc depth))]
@@ -68,7 +68,7 @@
       (some-> known refusal/answer) (update (refusal/answer known) :body plain)
       known {:status 400, :body (plain (ex-data known))}
       (timeout-cause e) (timeout (timeout-cause e))
-      ;; Only this thread's own: as a cause it may be the indexer's, and that is no fault of this request.
+      ;; Only this thread's own stack overflow counts: one among the causes may be the indexer's, which is not this request's fault.
       (instance? StackOverflowError (unwrapped e))
       {:status 400, :body (:body (refusal/answer (refusal/illegal-argument :too-deep "Nested too deeply")))}
       :else (server-error e))))
@@ -86,8 +86,8 @@
                                 (or (:xtdb.error/message body) (:message body))]))))
 
 (defn note!
-  "Logs what is worth knowing of this exception, in a few words, never a document or a query: what was unexpected, with its trace,
-  and that an answer was cut off. A client that has gone is neither."
+  "Logs this exception briefly if it matters, never a document or a query: an unexpected exception with its trace,
+  or that an answer was cut off. A client that went away is logged as neither."
   [e cut-off?]
   (cond
     (client-gone? e) (log/debug "A client went away")

@@ -24,7 +24,7 @@
       (when (and n (<= least n most)) n))))
 
 (def ^:private with-value
-  "By flag: its key and how its text becomes a value (nil when it does not)."
+  "By flag: its key, and a function from its text to a value (nil if the text is invalid)."
   {"--config" [:config path]
    "--settings" [:settings path]
    "--data" [:data path]
@@ -88,6 +88,6 @@
     :else given))
 
 (defn parse
-  "The flags with defaults filled in. Throws an exception of `usage-error?` that says what is wrong."
+  "The flags with defaults. Throws an exception of `usage-error?` whose message has the reason."
   [args]
   (merge defaults (check (collect {} args))))

@@ -1,5 +1,5 @@
 (ns front.format
-  "The encodings of the wire: which one an answer takes, which one a body has."
+  "The encodings of bodies and answers, and the choice among them."
   (:require [clojure.string :as str]
             [front.edn :as edn]
             [front.json :as json]
@@ -61,7 +61,7 @@
     [(str/lower-case range) (or (some-> weight parse-double) (if weight 0.0 1.0))]))
 
 (defn negotiate
-  "The first of the formats that the Accept header likes best; EDN when there is no header or nothing fits."
+  "The first format with the Accept header's highest preference. EDN if there is no header or no format fits."
   [^String accept formats]
   (let [ranges (->> (str/split (or accept "") #",")
                     (map accepted-range)
@@ -76,7 +76,7 @@
   (some-> content-type (str/split #";") first str/trim str/lower-case))
 
 (def decoders
-  "By media type: what reads the bytes of a body. `nil` from none of them means an empty body."
+  "By media type: the function that decodes the bytes of a body. The bytes are never empty."
   {"application/edn" (fn [^bytes body] (edn/read-one (String. body StandardCharsets/UTF_8) nil))
    "application/transit+json" transit/read-one
    "application/json" json/read-one})

@@ -51,18 +51,18 @@
   (if (and (symbol? sym) (= "clojure.core" (namespace sym))) (symbol (name sym)) sym))
 
 (defn made-by
-  "The plain name of the function that this symbol calls when what it makes has to be looked at, or nil."
+  "The plain name of the function that this symbol calls, if the function's result must be checked; otherwise nil."
   [sym]
   (let [plain (core-name sym)]
     (when (contains? making plain) plain)))
 
 (defn small?
-  "Whether what this function makes is never larger than one stored value, whatever it is given."
+  "Whether this function's result is never larger than one stored value, whatever the arguments are."
   [sym]
   (contains? small (core-name sym)))
 
 (defn number-step?
-  "Whether this function makes a number at most one digit longer than those it is given."
+  "Whether this function's result is a number at most one digit longer than its arguments."
   [sym]
   (contains? '#{+ - inc dec +' -' inc' dec'} (core-name sym)))
 

@@ -1,19 +1,20 @@
 (ns front.growth
-  "How large a value a query may make out of those it is given or finds.
+  "Limits the size of the values that a query may make out of given or found values.
 
-  `[(str a a) b] [(str b b) c] …` doubles a text with every clause, and the memory of the process ends before any limit on time or rows.
-  A value's weight is the number of values it may be made of: one for what is stored, given or written down, the sum of the arguments'
-  weights for what a call makes. The order of clauses does not matter, as it does not to XTDB."
+  `[(str a a) b] [(str b b) c] …` doubles a text with every clause, and the process has no memory left before any limit on time or rows is reached.
+  A value's weight is the number of values that it may be made of. A stored, given or literal value has the weight one. The result of a call has the sum
+  of its arguments' weights. As in XTDB, the order of clauses does not matter."
   (:require [front.functions :as functions]))
 
 (def heaviest
-  "The largest weight that is let through."
+  "The largest weight that is allowed."
   100)
 
 (defn- bounded [n]
   (min n (inc heaviest)))
 
-;; What a clause makes: {:call the list, :inner the weight of a sub-query, :binds the variables that hold it}, or {:same, :binds} variables of one value.
+;; A making is the result of a clause: {:call the list, :inner the weight of a sub-query, :binds the variables that hold the result}. It can also be
+;; {:same, :binds}, variables with the same value.
 
 (defn- variables [form]
   (filter symbol? (tree-seq coll? seq form)))
@@ -26,7 +27,7 @@
     :else 1))
 
 (defn- renamed
-  "The clauses of a rule as they stand where it is called: its parameters are the arguments, its other variables are its own."
+  "The clauses of a rule, inserted at its call: the arguments replace the parameters, and all other variables get new names."
   [[[_ & parameters] & body] arguments place]
   (let [given (zipmap (flatten parameters) arguments)
         own (fn [sym] (get given sym (symbol (str place "|" sym))))]
@@ -46,7 +47,7 @@
   (weight (as-map (if (and (seq? q) (= 'quote (first q))) (second q) q)) (dissoc context :seen)))
 
 (defn- makings
-  "What the clauses make, with rules written out; a rule is not written out inside itself."
+  "The makings of the clauses, with expanded rules. A rule is not expanded inside itself."
   [clauses {:keys [rules seen] :as context} place]
   (mapcat
    (fn [i clause]
@@ -71,7 +72,7 @@
    (range) clauses))
 
 (defn- settled
-  "The weights of all variables; stops once one is too heavy."
+  "The weights of all variables. Stops once one of them is too heavy."
   [makings]
   (loop [weights {}]
     (let [heavier (reduce (fn [weights {:keys [call inner same binds]}]
@@ -84,8 +85,8 @@
         heavier
         (recur heavier)))))
 
-;; A rule that calls itself makes values as often as there are rows. One that adds something to what it was given grows step by step, until time is up;
-;; one that puts together two values that both came through it doubles each time.
+;; A recursive rule makes new values for every row. If it adds something to its input, the value grows step by step until the time limit.
+;; If it combines two values that both came through the rule, the value doubles each time.
 
 (defn- called-in [clauses]
   (mapcat (fn [clause]
@@ -97,7 +98,7 @@
           clauses))
 
 (defn- reach
-  "The names of the rules that this one comes to, itself only if it comes back."
+  "The names of the rules that this rule calls, directly or not. Its own name is included only if the rule is recursive."
   [rules rule-name]
   (loop [seen #{}, open [rule-name]]
     (let [found (remove seen (distinct (mapcat (fn [n] (mapcat (fn [[_ & body]] (called-in body)) (get rules n))) open)))]
@@ -130,7 +131,7 @@
           calls)))
 
 (defn doubling-rule
-  "The name of a rule that comes back to itself and may double a value on its way, or nil."
+  "The name of a recursive rule that may double a value in its recursion, or nil."
   [rules]
   (let [by-name (group-by ffirst rules)
         doubling (set (keep (fn [[rule-name legs]] (when (some doubles? legs) rule-name)) by-name))]
@@ -141,8 +142,8 @@
             (keys by-name)))))
 
 (defn weight
-  "The weight of the heaviest value that a query may make, counted no further than just past `heaviest`. `context` has the `:rules` in force by
-  their names and `:as-map`, which reads a sub-query."
+  "The weight of the heaviest value that a query may make, counted until just past `heaviest`. `context` has the `:rules` in force by
+  name, and `:as-map`, which reads a sub-query."
   [{:keys [find where order-by rules]} context]
   (let [context (update context :rules #(merge-with into % (group-by ffirst rules)))
         weights (settled (makings where context "v"))]

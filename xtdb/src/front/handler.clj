@@ -1,5 +1,5 @@
 (ns front.handler
-  "From one request to its answer: access, route, parameters, body, awaits, endpoint."
+  "Answers one request in this order: access, route, parameters, body, awaits, endpoint."
   (:require [clojure.string :as str]
             [front.activity :as activity]
             [front.allowance :as allowance]
@@ -80,7 +80,7 @@
   (some-> (.getQuery (.getHttpURI request)) (->> (re-find #"(?i)await-?tx-?id"))))
 
 (defn- lane-of
-  "The threads that this request is for; nil for those that it came on."
+  "The lane of this request, or nil if it is answered on the thread that received it."
   [request {:keys [decodes lane]}]
   (cond
     (= :here lane) nil
@@ -116,7 +116,7 @@
       (routes/find-route path method))))
 
 (defn handle
-  "Answers one request, here or on a thread of its lane; the callback ends either way."
+  "Answers one request, here or on a thread of its lane. It completes the callback in both cases."
   [{:keys [gate] :as context} request response ^Callback callback]
   (try
     (gate request)

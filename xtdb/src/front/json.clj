@@ -1,5 +1,5 @@
 (ns front.json
-  "JSON in and out: keys of input become keywords, instants of output end at the second, as XTDB's wire has it."
+  "Reads and writes JSON. Keys become keywords in input, and instants have whole seconds in output, as in XTDB's HTTP API."
   (:require [clojure.string :as str]
             [front.collisions :as collisions]
             [front.edn :as edn]
@@ -67,7 +67,7 @@
     v))
 
 (defn read-one
-  "The value that these bytes hold, integers as longs. Throws when they are cut off, trail, or nest too deeply."
+  "The value of these bytes, with integers as longs. Throws if they are cut off, have trailing data, or nest too deeply."
   [^bytes body]
   (with-open [in (.createParser factory body)]
     (read-with in)))
@@ -89,13 +89,13 @@
     :else (str k)))
 
 (defn camel-case
-  "The key as JSON has it at the top level: without its namespace, in camelCase."
+  "The key in the form of the top level of JSON: without its namespace, in camelCase."
   [k]
   (let [[head & more] (str/split (if (instance? clojure.lang.Named k) (name k) (str k)) #"-+")]
     (apply str head (map #(str (str/upper-case (subs % 0 1)) (subs % 1)) more))))
 
 (defn camel-case-keys
-  "A map with its own keys in camelCase; anything else as it is."
+  "A map with its top-level keys in camelCase, or any other value unchanged."
   [m]
   (if (map? m) (into {} (map (fn [[k v]] [(camel-case k) v])) m) m))
 
@@ -134,13 +134,13 @@
 (defn write
   "Writes one value."
   [v ^OutputStream out]
-  ;; Never closed: closing after a failure would complete the JSON, and a cut-off answer would look whole.
+  ;; The generator is never closed: after a failure, closing would complete the JSON, and a cut-off answer would look complete.
   (let [generator (.createGenerator factory out)]
     (write-value v generator)
     (.flush generator)))
 
 (defn write-list
-  "Writes the items as one array, each as the iterator yields it."
+  "Writes the items as one array, each at once when the iterator returns it."
   [^Iterator items ^OutputStream out]
   (let [generator (.createGenerator factory out)]
     (.writeStartArray generator)

@@ -1,7 +1,7 @@
 (ns front.lanes
-  "The threads that requests run on, by what they wait for, so that none of them can take those that another kind needs.
+  "The threads for requests, grouped into lanes by what the requests wait for. So no kind of request can take the threads that another kind needs.
 
-  Jetty's own threads never wait: they answer `/status` and hand everything else over."
+  Jetty's own threads never wait: they answer `/status` and pass every other request to a lane."
   (:refer-clojure :exclude [run!])
   (:require [front.refusal :as refusal])
   (:import (java.io Closeable)
@@ -11,7 +11,7 @@
 (set! *warn-on-reflection* true)
 
 (def ^:private sizes
-  "By lane: how many requests run at a time, and how many wait for their turn."
+  "By lane: the maximum number of requests that run at the same time, and of those that wait."
   {:read [32 512]
    :body [32 128]
    :await [256 0]})
@@ -41,7 +41,7 @@
   (->Lanes (into {} (map (fn [[lane size]] [lane (pool lane size)])) sizes)))
 
 (defn run!
-  "Calls `f` on a thread of this lane. Throws a 503 refusal when the lane is full."
+  "Calls `f` on a thread of this lane. Throws a 503 refusal if the lane is full."
   [{:keys [pools]} lane f]
   (try
     (.execute ^ThreadPoolExecutor (get pools lane) f)

@@ -8,11 +8,11 @@
 (def ^:private open-options
   (into-array OpenOption [StandardOpenOption/CREATE StandardOpenOption/WRITE]))
 
-;; Held here as well: a channel that nothing refers to is closed, and the lock with it.
+;; Keeps a reference: an unreferenced channel would be closed, and its lock released.
 (defonce ^:private held (atom nil))
 
 (defn take!
-  "Whether the lock is ours now; false when another process holds it."
+  "Takes the lock. True if this process has it now, false if another process holds it."
   [^Path file]
   (let [channel (FileChannel/open file open-options)
         lock (try (.tryLock channel) (catch OverlappingFileLockException _ nil))]

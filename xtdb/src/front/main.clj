@@ -1,5 +1,5 @@
 (ns front.main
-  "Starts an XTDB node and its HTTP front, says when they are ready (indexed up to where the log ended at the start), and ends both cleanly."
+  "Starts an XTDB node and its HTTP front, reports when they are ready (the index contains the log as of the start), and ends both cleanly."
   (:gen-class)
   (:require [clojure.tools.logging :as log]
             [front.access :as access]
@@ -26,10 +26,10 @@
 
 (def ^:private usage-code 64)
 (def ^:private failed-code
-  "Of a node that takes no more writes, where it shall end then."
+  "The exit code of a node that accepts no more writes (`--exit-when-failed`)."
   4)
 (def ^:private progress-ms 200)
-;; How often an idle node and a failed indexer are looked for. A node's status takes a millisecond, and an idle node shall take next to nothing.
+;; The interval of the checks for an idle node and a failed indexer. A status takes a millisecond, and an idle node should use almost no time.
 (def ^:private watch-ms 1000)
 
 (defn- exit! [code]
@@ -66,7 +66,7 @@
       (throw (ex-info (str "Cannot listen on " (or (:socket flags) (str "port " (:port flags)))) {:front/bind true} e)))))
 
 (defn- check-log!
-  "An index ahead of the log has lost a part of the log under it: it would skip new transactions that get the lost ones' ids."
+  "An index ahead of the log means that a part of the log is lost. The node would skip new transactions that get the lost ones' ids."
   [node]
   (let [indexed (::xt/tx-id (xt/latest-completed-tx node) -1)
         logged (::xt/tx-id (xt/latest-submitted-tx node) -1)]
@@ -76,7 +76,7 @@
                       {:front/ahead true})))))
 
 (defn- open-front
-  "The node and its front, listening. What was opened is closed again when a later step fails."
+  "The node and its listening front. If a step fails, everything that was opened before it is closed."
   [flags]
   (let [^Closeable node (xt/start-node (config/load-config flags))]
     (try
@@ -88,7 +88,7 @@
         (throw e)))))
 
 (defn- wait-until-ready!
-  "Says how far the index has come until it has come to the log's end, or until the process shall stop. True when it is ready."
+  "Reports the index's progress until it reaches the log's end, or until the process should stop. True if the index is ready."
   [{:keys [starting]} stop]
   (loop [said nil]
     (let [behind (starting)]
@@ -101,7 +101,7 @@
                 (recur behind))))))
 
 (defn- indexed-to-the-end?
-  "Brings the index to the log's end, as far as the process shall not stop before: of evictions behind it a sweep would see nothing."
+  "Brings the index to the log's end, unless the process should stop earlier. A sweep would miss the evictions that are not indexed."
   [flags stop]
   (with-open [^Closeable node (xt/start-node (config/load-config flags))]
     (check-log! node)
@@ -130,7 +130,7 @@
     (watch! "front-idle" #(when (activity/idle-for? activity seconds) (deliver stop :idle)))))
 
 (defn- watch-writes!
-  "Says once that the indexer or the store takes no more writes: whoever supervises this process starts it again when there is room. With `end?` the process
+  "Reports once that the indexer or the store accepts no more writes. The supervisor restarts this process when the disk has room. With `end?` the process
   ends."
   [{:keys [node store-failed]} end? stop]
   (watch! "front-writes" #(when-let [reason (or (starting/ingester-error node (xt/status node))
@@ -168,7 +168,7 @@
     (if (= :failed @stop) failed-code 0)))
 
 (defn- abandoned?
-  "Waits for the supervisor's line. A supervisor that dies before it knows this process closes the input instead."
+  "Waits for the supervisor's line. If the supervisor dies before it has recorded this process, the input is closed instead."
   [flags]
   (and (:start-on-input flags) (neg? (.read System/in))))
 

@@ -1,7 +1,7 @@
 (ns front.memory
-  "The last line where memory runs short: the query that has taken the most is stopped before the heap is full.
+  "The last defence if memory runs short: the query that has taken the most is stopped before the heap is full.
 
-  What single values take is bounded before they are made; this is for rows without number that are grouped, sorted or handed to an outer query."
+  Single values are limited before they are made. This is for unlimited numbers of rows that are grouped, sorted or passed to an outer query."
   (:require [clojure.tools.logging :as log])
   (:import (com.sun.management ThreadMXBean)
            (java.lang.management ManagementFactory MemoryPoolMXBean MemoryType)))
@@ -11,7 +11,7 @@
 (def ^:private look-ms 50)
 
 (def ^:private full-from
-  "The part of the old generation in use after a collection from which on queries are stopped."
+  "Queries are stopped once this part of the old generation is in use after a collection."
   0.75)
 
 (def ^:private ^ThreadMXBean threads
@@ -19,7 +19,7 @@
     (when (and (instance? ThreadMXBean bean) (.isThreadAllocatedMemorySupported ^ThreadMXBean bean)) bean)))
 
 (defn allocated
-  "How many bytes this thread has ever allocated; 0 where the JVM does not count them."
+  "The total bytes that this thread has allocated; 0 if the JVM does not count them."
   ^long [^Thread thread]
   (if threads (.getThreadAllocatedBytes threads (.getId thread)) 0))
 
@@ -40,7 +40,7 @@
   (- (allocated thread) (long before)))
 
 (defn- heaviest
-  "The query that has taken the most, unless all of them are too small to be the reason."
+  "The query that has taken the most, unless all queries are too small to be the reason."
   [running]
   (when-let [queries (seq running)]
     (let [most (apply max-key taken queries)]
@@ -54,7 +54,7 @@
       (recur (inc looks)))))
 
 (defn watch!
-  "Looks from now on whether the heap is nearly full, and then calls `stop!` with the heaviest of the `running` queries until it returns false."
+  "Starts to watch whether the heap is nearly full. If it is, calls `stop!` with the heaviest of the `running` queries until `stop!` returns false."
   [running stop!]
   (when-let [pool (old-generation)]
     (doto (Thread. (fn []
@@ -62,7 +62,7 @@
                        (Thread/sleep (long look-ms))
                        (when-let [query (and (full? pool) (heaviest running))]
                          (stop-until-gone! query stop!)
-                         ;; The usage is that of the last collection; without another one the next query would be stopped as well.
+                         ;; The usage is that of the last collection. Without a new collection, the next query would be stopped as well.
                          (System/gc))))
                    "front-memory")
       (.setDaemon true)

@@ -1,5 +1,5 @@
 (ns front.pace
-  "How slowly a body may come."
+  "The minimum speed of a request body."
   (:require [front.refusal :as refusal]))
 
 (set! *warn-on-reflection* true)
@@ -8,7 +8,7 @@
 (def ^:private patience-ns 10000000000)
 
 (defn check!
-  "Throws a 408 refusal for a body of which so many bytes have come since `started` (nanoseconds)."
+  "Throws a 408 refusal if this number of bytes since `started` (nanoseconds) is too small."
   [^long started ^long total]
   (let [took (- (System/nanoTime) started)]
     (when (and (> took (long patience-ns))

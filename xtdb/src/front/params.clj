@@ -11,12 +11,12 @@
 (set! *warn-on-reflection* true)
 
 (defn kebab-case
-  "The name as the wire's documentation writes it."
+  "The name as XTDB's documentation of the HTTP API writes it."
   [^String parameter]
   (str/lower-case (str/replace parameter #"(?<=[a-z0-9])([A-Z])" "-$1")))
 
 (defn from-fields
-  "Names to the list of their values."
+  "A map from each name to the list of its values."
   [^Fields fields]
   (reduce (fn [m ^Fields$Field field]
             (update m (kebab-case (.getName field)) (fnil into []) (.getValues field)))
@@ -31,7 +31,7 @@
   (when (vector? v) v))
 
 (def ^:private kinds
-  "By kind: what it is called in errors, and how its text becomes a value (nil or an exception when it does not)."
+  "By kind: its name in errors, and a function from its text to a value (nil or an exception if the text is invalid)."
   {:text ["string?" identity]
    :id ["valid-id?" valid-id]
    :id-edn ["valid-id?" #(valid-id (edn/read-one % nil))]
@@ -60,7 +60,7 @@
       (throw (refusal/coercion :query-params pred {parameter value} [(problem parameter pred value)])))))
 
 (defn coerce
-  "The known parameters with typed values. `known` maps names to kinds; `required` names must be there.
+  "The known parameters with typed values. `known` maps names to kinds; `required` names must be present.
   Throws a 400 refusal that names the parameter."
   [given known required]
   (let [coerced (into {}

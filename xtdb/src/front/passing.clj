@@ -1,5 +1,5 @@
 (ns front.passing
-  "The functions of find expressions whose rows are passed on as they are found: only the single value is bounded."
+  "The functions for find expressions whose rows are passed on as they are found. Only single values are limited."
   (:refer-clojure :only [])
   (:require [front.bounding :as bounding]))
 

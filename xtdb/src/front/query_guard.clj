@@ -1,7 +1,7 @@
 (ns front.query-guard
-  "What may be asked: queries made of known parts that call only functions of our own list.
+  "Checks queries: they may consist only of known parts and call only functions of the front's own list.
 
-  Every place where XTDB would turn a symbol into a function is walked before XTDB sees the query, and what is not understood is
+  The check visits every place where XTDB would turn a symbol into a function, before XTDB sees the query. Unknown parts are
   refused: XTDB resolves a qualified symbol, and so loads its namespace, before it consults its own list."
   (:require [front.edn :as edn]
             [front.functions :as functions]
@@ -30,7 +30,7 @@
   (when-not (or (contains? built-ins sym) (functions/callable? sym))
     (refuse-function sym)))
 
-;; The context of a walk is how deep it is and which rules are in force: a sub-query sees those of the queries around it.
+;; The context of a walk is its depth and the rules in force: a sub-query sees the rules of the queries around it.
 
 (defn- deeper [context part]
   (if (< (:depth context) deepest)
@@ -130,7 +130,7 @@
     (check-parts! q (deeper context q))))
 
 (defn checked
-  "The query as a map that may be run. Throws a 400 refusal that says what is not allowed."
+  "The query as a map that may be run. Throws a 400 refusal that names the part that is not allowed."
   [q]
   (let [q (as-map q)]
     (shape/check! (dissoc q :args) :query-spec-failed)

@@ -1,5 +1,5 @@
 (ns front.ready
-  "The lines on stdout: how far a starting node has come, and where the front listens."
+  "The lines on stdout: the progress of a starting node, and the address of the front."
   (:require [front.json :as json]
             [xtdb.node :as node])
   (:import (java.io ByteArrayOutputStream)
@@ -20,7 +20,7 @@
     (.toString out StandardCharsets/UTF_8)))
 
 (defn say!
-  "Prints the line for a front that listens."
+  "Prints the line of a listening front."
   [{:keys [socket port]}]
   (println (json-text (array-map :ready true
                                  :pid (.pid (ProcessHandle/current))
@@ -30,13 +30,13 @@
   (flush))
 
 (defn say-starting!
-  "Prints how far the index of a front that is not ready has come."
+  "Prints the index's progress before the front is ready."
   [{:keys [indexed of]}]
   (println (json-text (array-map :starting true, :indexed (long indexed), :of (long of))))
   (flush))
 
 (defn say-failed!
-  "Prints that the node takes no more writes, and why."
+  "Prints that the node accepts no more writes, and the reason."
   [reason]
   (println (json-text (array-map :failed true, :reason reason)))
   (flush))

@@ -1,7 +1,7 @@
 (ns front.reply
-  "Writes answers. The first 32 KB are held back, so that a failure while they are made is still a proper status.
+  "Writes answers. The first 32 KB are held back, so that an early failure still gets its own status.
   A later failure follows in a trailer if the client accepts trailers. Otherwise it cuts the connection, so that
-  a cut-off answer never looks whole."
+  a cut-off answer never looks complete."
   (:require [front.failure :as failure]
             [front.format :as format]
             [front.rows])
@@ -93,8 +93,8 @@
     (finish! response held)))
 
 (defn write!
-  "Writes one answer, `{:status :body :headers :last-modified}`, and waits until it is out.
-  The body is a value, rows, text, or nil for none. Throws what making it threw."
+  "Writes one answer, `{:status :body :headers :last-modified}`, and waits until it is written.
+  The body is a value, rows, text, or nil for none. Passes on any exception from making it."
   [^Response response {:keys [body] :as answer} media-type]
   (cond
     (nil? body) (do (set-head! response answer nil)
@@ -111,7 +111,7 @@
     (str status " " (.encodeToString (Base64/getEncoder) (.toByteArray out)))))
 
 (defn- end-with-refusal!
-  "Ends an answer that is partly out by a trailer that says why. False if its client accepts none."
+  "Ends a partly written answer with a trailer that has the reason. False if its client accepts no trailers."
   [^Response response media-type encode e]
   (when-let [trailers (.getAttribute (.getRequest response) trailers-attribute)]
     ;; A query that ran out of time was interrupted, and an interrupted thread cannot write.
@@ -121,7 +121,7 @@
     true))
 
 (defn fail!
-  "Answers with what this exception is on the wire. When part of another answer is out already, a trailer says it; without one the
+  "Answers with this exception's status and error. If another answer is already partly written, a trailer has the error; without a trailer the
   connection is cut."
   [^Response response ^Callback callback media-type encode ^Throwable e]
   (let [cut-off? (.isCommitted response)]

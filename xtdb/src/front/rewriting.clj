@@ -1,5 +1,5 @@
 (ns front.rewriting
-  "A checked query as XTDB runs it: functions and aggregates that may make or hold much are replaced by versions that count."
+  "Prepares a checked query for XTDB: replaces functions and aggregates that may make or hold large values by versions that count."
   (:require [clojure.walk :as walk]
             [front.aggregates :as aggregates]
             [front.bounded]
@@ -15,7 +15,7 @@
 ;; Find expressions
 
 (defn- aggregate?
-  "Whether XTDB takes this list for an aggregate: its last part is aggregated, those before are literals."
+  "Whether XTDB treats this list as an aggregate: its last part is aggregated, the parts before it are literals."
   [[head & more]]
   (and (contains? functions/find-built-ins head)
        (seq more)
@@ -82,7 +82,7 @@
   (counted-query as-map q false))
 
 (defn as-written
-  "A query, or an error about one, with the names that its author gave."
+  "A query, or an error about one, with the names that the query's author used."
   [q]
   (walk/postwalk (fn [part]
                    (cond

@@ -1,7 +1,7 @@
 (ns front.room
-  "The memory that request bodies under way may take in sum. A body takes its part before it is read and gives it back when it is answered.
+  "The total memory for request bodies in progress. A body reserves its part before it is read and releases it when it is answered.
 
-  Small bodies have a part of their own, so that they never wait for large ones."
+  A separate part is reserved for small bodies, so that they never wait for large ones."
   (:require [front.refusal :as refusal])
   (:import (java.util.concurrent Semaphore TimeUnit)
            (java.util.concurrent.atomic AtomicInteger)))
@@ -9,7 +9,7 @@
 (set! *warn-on-reflection* true)
 
 (def ^:private small-up-to
-  "What a body may cost, in bytes, that counts as small."
+  "The maximum cost of a small body, in bytes."
   1048576)
 
 (def ^:private unit 1024)
@@ -19,7 +19,7 @@
 (defrecord ^:private Room [^Semaphore small ^Semaphore large ^long most])
 
 (defn open
-  "Room in half of the heap: three quarters of it for large bodies."
+  "Room of half the heap: three quarters of it for large bodies."
   []
   (let [units (quot (.maxMemory (Runtime/getRuntime)) (* 2 unit))
         large (quot (* 3 units) 4)]
@@ -31,13 +31,13 @@
 (defrecord ^:private Place [room ^Semaphore part ^AtomicInteger taken])
 
 (defn too-large
-  "The refusal of a body that this node has no room for, ever."
+  "The refusal of a body that can never fit into this node."
   []
   (refusal/refuse 413 {:error "The body is larger than the memory of this node allows; send it in parts."} {"Connection" "close"}))
 
 (defn take!
-  "Takes room for a body that costs so many bytes; waits for it within a limit. Throws a 413 refusal when there will never be room for it, a 503
-  when others take it for too long."
+  "Reserves room for a body with this cost in bytes, and waits for it up to a time limit. Throws a 413 refusal if the body can never fit, and a 503
+  if other bodies hold the room for too long."
   [{:keys [small large ^long most] :as room} ^long cost]
   (let [^Semaphore part (if (<= cost (long small-up-to)) small large)
         n (int (units cost))]
@@ -47,12 +47,12 @@
     (->Place room part (AtomicInteger. n))))
 
 (defn give-back!
-  "Gives back what is still taken."
+  "Releases the room that is still reserved."
   [{:keys [^Semaphore part ^AtomicInteger taken]}]
   (.release part (.getAndSet taken 0)))
 
 (defn exchange!
-  "Another place in the room, for a body that costs more than was thought."
+  "The place of a body whose cost is now known: the same place if its room suffices, or a larger one."
   [{:keys [room ^AtomicInteger taken] :as place} ^long cost]
   (if (<= (units cost) (.get taken))
     place

@@ -1,5 +1,5 @@
 (ns front.routes
-  "The wire's table: paths and methods to endpoints, with what each accepts and how its JSON looks."
+  "The table of routes: from path and method to endpoint, with the accepted formats and the form of the JSON."
   (:require [front.edn :as edn]
             [front.endpoints.basis :as basis]
             [front.endpoints.entity :as entity]
@@ -68,7 +68,7 @@
 
 (def ^:private by-path
   (assoc (update-keys table #(str "/_xtdb" %))
-         ;; Where Prometheus looks unless it is told otherwise; of all answers a text, whatever is accepted.
+         ;; Prometheus's default path. The answer is always text, whatever the request accepts.
          "/metrics" {:get (read-route metrics/metrics {} :lane :here :always? true :always "application/edn")}))
 
 (defn find-route

@@ -1,5 +1,5 @@
 (ns front.rows
-  "Items of an answer as they are found: counted, and closed the moment the last one is out."
+  "The items of an answer as they are found. They are counted, and their cursor is closed right after the last one."
   (:require [front.allowance :as allowance]
             [front.refusal :as refusal])
   (:import (java.io Closeable)
@@ -22,8 +22,8 @@
   (refusal/illegal-argument :too-many-rows (str "More than " limit " rows; add :limit or narrow the query")))
 
 (defn from-cursor
-  "The items of an XTDB cursor through `f`. With `limit`, throws a 400 refusal at the item beyond it.
-  The cursor closes before the end is reported, so a query is over when its last byte leaves."
+  "The items of an XTDB cursor, each transformed by `f`. With `limit`, throws a 400 refusal at the first item beyond it.
+  The cursor is closed before the end is reported, so a query has ended before its answer's last byte is sent."
   [^Iterator cursor f limit]
   (let [source (closing-once cursor)
         seen (volatile! 0)]
@@ -39,7 +39,7 @@
             source)))
 
 (defn with-first
-  "The rows after one more."
+  "The rows with one more row before them."
   [{:keys [^Iterator items] :as rows} item]
   (let [pending? (volatile! true)]
     (assoc rows :items (reify Iterator
@@ -50,7 +50,7 @@
                              (.next items)))))))
 
 (defn mapped
-  "The rows, each through `f`."
+  "The rows, each transformed by `f`."
   [{:keys [^Iterator items] :as rows} f]
   (assoc rows :items (reify Iterator
                        (hasNext [_] (.hasNext items))

@@ -1,8 +1,8 @@
 (ns front.rules-cost
-  "How many clauses a query has once XTDB has written out its rules in place.
+  "Counts the clauses of a query after XTDB has expanded its rules.
 
-  XTDB expands every rule call while it plans, before any row, and cannot be interrupted there;
-  thirty rules that each call the next one twice would make a thousand million clauses.")
+  XTDB expands every rule call during planning, before it finds any row, and cannot be interrupted there.
+  Thirty rules that each call the next one twice would make a thousand million clauses.")
 
 (declare clause-cost)
 
@@ -28,7 +28,7 @@
     (inc total)))
 
 (defn cost
-  "The number of clauses of `where` with rules written out, counted no further than just past `limit`."
+  "The number of clauses of `where` with expanded rules, counted until just past `limit`."
   [where rules limit]
   (clauses-cost where
                 {:rules (group-by ffirst rules), :seen #{}, :limit limit}

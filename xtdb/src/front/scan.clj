@@ -1,16 +1,16 @@
 (ns front.scan
-  "Looks over EDN text before a reader sees it: nesting and runs of digits.
+  "Scans EDN text before a reader sees it, for nesting and runs of digits.
 
   Readers recurse once for each level, and turning a long run of digits into a number takes quadratic time,
-  so both are refused while they are still text. What the values of a body will take in memory is estimated from its bytes.")
+  so both are refused in the text. Also estimates the memory of a body's values from its bytes.")
 
 (set! *warn-on-reflection* true)
 (set! *unchecked-math* :warn-on-boxed)
 
 (def ^:const max-depth
-  "The deepest nesting of collections that is read.
+  "The maximum nesting of collections that is read.
   XTDB's serialisation recurses too, in the indexer's thread: a document nested about 400 deep overflows its stack,
-  and the indexer is dead for good."
+  and the indexer never recovers."
   128)
 
 (def ^:const max-digits
@@ -53,9 +53,9 @@
     0))
 
 (defn fault
-  "What makes this EDN text unreadable here: :too-deep, :number-too-long, or nil.
+  "The reason why this EDN text is not read: :too-deep, :number-too-long, or nil.
 
-  Text that is not EDN at all may pass: the reader judges that."
+  Text that is not EDN may pass; the reader refuses it."
   [^String text]
   (let [end (.length text)]
     (loop [at 0, depth 0, digits 0]
@@ -73,7 +73,7 @@
             :else (recur (inc at) (max 0 (+ depth (nesting c))) 0)))))))
 
 (defn parts
-  "How many values the text of a body is made of, strings, tokens and, twice, collections: about, in EDN and in JSON alike, and never far too few."
+  "The approximate number of values in the text of a body, EDN or JSON: strings, tokens and, counted twice, collections. It is never much too small."
   ^long [^bytes body]
   (let [end (alength body)]
     (loop [at 0, n 0, inside? false, token? false]

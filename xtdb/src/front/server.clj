@@ -1,5 +1,5 @@
 (ns front.server
-  "Jetty: one connector, a unix socket or TCP on the loopback address, in front of the handler."
+  "The Jetty server: the handler behind one connector, on a unix socket or on TCP at the loopback address."
   (:require [front.activity :as activity]
             [front.handler :as handler]
             [front.socket :as socket])
@@ -14,10 +14,10 @@
 (set! *warn-on-reflection* true)
 
 (def ^:private most-threads
-  "Few: they hand requests over and wait for nothing."
+  "A few threads suffice: they pass requests on and never wait."
   16)
 (def ^:private most-waiting
-  "How many connections wait to be accepted before one more is refused."
+  "The maximum number of connections that wait to be accepted; further ones are refused."
   1024)
 
 (def ^:private largest-head 65536)
@@ -47,7 +47,7 @@
   (proxy [Handler$Abstract] []
     (handle [^Request request ^Response response ^Callback callback]
       (activity/track! (:activity context) request)
-      ;; A long await reads and writes nothing, which is no reason to end it; a client that stops in the middle of a body is.
+      ;; A long await reads and writes nothing and must not be ended for that. A client that stops in the middle of a body must be.
       (.addIdleTimeoutListener request (reify java.util.function.Predicate (test [_ _] (activity/transfers? request))))
       (handler/handle context request response callback)
       true)))
@@ -70,7 +70,7 @@
 (defrecord Listening [^Server server ^Path socket port])
 
 (defn start!
-  "Listens on `:socket` (a path), or on `:port` (0 picks one) of `:host` (the loopback address where absent). Throws IOException when it cannot."
+  "Listens on `:socket` (a path), or on `:port` (0 picks one) of `:host` (default: the loopback address). Throws IOException if it cannot listen."
   [context {:keys [^Path socket host port]}]
   (let [server (new-server context)
         ^AbstractConnector connector (if socket (unix-connector server socket) (tcp-connector server host port))]
@@ -86,7 +86,7 @@
     (->Listening server socket (when-not socket (.getLocalPort ^ServerConnector connector)))))
 
 (defn stop!
-  "Lets requests that run finish for a moment, then stops listening and removes the socket."
+  "Briefly lets running requests finish, then stops listening and removes the socket."
   [{:keys [^Server server ^Path socket]}]
   (.stop server)
   (when socket

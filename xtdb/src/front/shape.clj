@@ -29,7 +29,7 @@
 (def ^:private plain-class? (into #{} plain-classes))
 
 (defn fault
-  "What is wrong with this value, in words, or nil: something that is not data, metadata, a number or a nesting beyond the limit."
+  "Describes what is wrong with this value, or nil. Wrong are values that are not data, metadata, and numbers or nesting beyond the limit."
   ([v] (fault v 0))
   ([v depth]
    (let [deeper #(fault % (inc depth))]
@@ -45,13 +45,13 @@
        :else (str "a value of " (class v))))))
 
 (defn check!
-  "Throws a 400 refusal with this error key when the value is not plain."
+  "Throws a 400 refusal with this error key if the value is not plain."
   [v error-key]
   (when-let [found (fault v)]
     (throw (refusal/illegal-argument error-key (str "Contains " found)))))
 
 (defn node-count
-  "How many values this value is made of, counting no further than `limit`."
+  "The number of values that this value consists of, counted up to `limit`."
   [v limit]
   (letfn [(walk [n v]
             (cond

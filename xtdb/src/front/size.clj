@@ -1,5 +1,5 @@
 (ns front.size
-  "How large a value is, counted no further than a limit: one unit for each character or byte, and a few for each part."
+  "Measures the size of a value, up to a limit: one unit for each character or byte, and a few for each part."
   (:require [front.refusal :as refusal])
   (:import (clojure.lang Keyword Ratio Symbol)
            (java.util Iterator Map)))
@@ -46,6 +46,6 @@
       :else (+ total (leaf v)))))
 
 (defn measure
-  "The size of this value, or more than `limit` for one that is larger. Walks, and so realises, no more than that."
+  "The size of this value, or a number above `limit` for a larger value. It visits, and so realises, no more of the value than that."
   ^long [v ^long limit]
   (long (measure-from v 0 limit 0)))

@@ -1,5 +1,5 @@
 (ns front.slots
-  "The threads that queries run on: a fixed number, none waiting."
+  "The threads for queries: a fixed number, without a queue."
   (:refer-clojure :exclude [run!])
   (:require [front.allowance :as allowance]
             [front.deadline :as deadline]
@@ -25,7 +25,7 @@
           (.setDaemon true))))))
 
 (defn open
-  "Room for `max-queries` at a time, each stopped after `limit-ms`."
+  "Slots for `max-queries` concurrent queries, each stopped after `limit-ms`."
   [max-queries limit-ms]
   (let [clock (Executors/newSingleThreadScheduledExecutor (daemon-threads "front-clock"))
         running (ConcurrentHashMap/newKeySet)]
@@ -37,8 +37,8 @@
              limit-ms)))
 
 (defn run!
-  "Calls `work` on a thread of its own with a limit of at most `asked-ms` (nil: the usual one), then `on-error` with what it threw.
-  Returns at once; throws a 503 refusal when every slot is taken."
+  "Calls `work` on a separate thread with a time limit of at most `asked-ms` (nil: the usual limit). If `work` throws, calls `on-error` with the exception.
+  Returns at once. Throws a 503 refusal if no slot is free."
   [{:keys [^Semaphore permits ^ExecutorService workers clock running limit-ms]} asked-ms work on-error]
   (when-not (.tryAcquire permits)
     (throw (refusal/refuse 503 {:error "Too many queries are running; try again."} {"Retry-After" "1"})))

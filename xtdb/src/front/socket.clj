@@ -1,5 +1,5 @@
 (ns front.socket
-  "The unix socket's place: a folder that only its user can open, and no live socket there already."
+  "Checks the unix socket's folder: only its user can open it, and no live socket is there."
   (:import (java.io IOException)
            (java.net StandardProtocolFamily UnixDomainSocketAddress)
            (java.nio.channels SocketChannel)
@@ -16,7 +16,7 @@
 (defn- check-folder! [^Path folder]
   (when-not (Files/isDirectory folder no-links)
     (throw (IOException. (str "There is no folder " folder))))
-  ;; Whoever can write to a folder that is open to its owner alone is that owner.
+  ;; If only the owner can open the folder, a process that can write to it belongs to the owner.
   (when (some (complement owner-only) (Files/getPosixFilePermissions folder no-links))
     (throw (IOException. (str "Others can open " folder "; make it private with chmod 700"))))
   (when-not (Files/isWritable folder)
@@ -29,7 +29,7 @@
     (catch IOException _ false)))
 
 (defn clear!
-  "Makes way for a socket at `path`: the folder must be private, and a socket left by a process that is gone is removed.
+  "Prepares `path` for a socket: checks that the folder is private, and removes the socket of a process that has ended.
   Throws IOException otherwise."
   [^Path path]
   (check-folder! (.getParent (.toAbsolutePath path)))
@@ -39,6 +39,6 @@
     (Files/delete path)))
 
 (defn make-private!
-  "Leaves the socket itself to its owner."
+  "Gives access to the socket only to its owner."
   [^Path path]
   (Files/setPosixFilePermissions path (PosixFilePermissions/fromString "rw-------")))

@@ -1,5 +1,5 @@
 (ns front.start-failure
-  "Why a node did not start: a code and a message for one line."
+  "The reason why a node did not start: a code and a message on one line."
   (:require [clojure.string :as str]
             [front.config :as config]
             [xtdb.codec :as c])
@@ -23,7 +23,7 @@
 (def failed-code 70)
 
 (defn- storage-failure
-  "What RocksDB's words mean. It tells most damage only by describing it, so that is what remains."
+  "The meaning of RocksDB's message. RocksDB has no code for most kinds of damage, so every unknown message means damage."
   [e said]
   (cond
     (re-find #"(?i)no space left|disk quota" said) :no-space
@@ -41,7 +41,7 @@
        "). An older one is rebuilt after its folder is removed; a newer one needs that newer version"))
 
 (defn- trouble-of
-  "The code of what a shared log has against this node."
+  "The code of a shared log's refusal of this node."
   [e]
   (some (comp :front/trouble ex-data) (causes e)))
 
@@ -49,7 +49,7 @@
   (ex-message (first (filter (comp :front/trouble ex-data) (causes e)))))
 
 (defn reason
-  "`{:code :message :exit}` for what stopped the start."
+  "`{:code :message :exit}` for the failure of the start."
   [^Throwable e]
   (let [said (messages e)
         storage (storage-failure e said)

@@ -1,7 +1,7 @@
 (ns front.starting
-  "Whether the index has come to where the log ended when the node was started.
+  "Tracks whether the index has reached the log's end as of the node's start.
 
-  Before that, queries would be answered out of a part of the data: an index that was removed or lost is made again from the log."
+  Before that, answers would come from a part of the data, because a removed or lost index is rebuilt from the log."
   (:require [xtdb.api :as xt]
             [xtdb.db :as db])
   (:import (org.rocksdb RocksDBException)))
@@ -9,12 +9,12 @@
 (set! *warn-on-reflection* true)
 
 (defn- transactions
-  "How many transactions there are up to this one: their ids count from zero."
+  "The number of transactions up to this one: their ids count from zero."
   [tx]
   (inc (::xt/tx-id tx -1)))
 
 (defn ingester-failed?
-  "Whether the indexer of a node of this status is dead, or is no longer given what the log holds: it answers out of stale data until it is started again."
+  "Whether the indexer of a node with this status is dead, or no longer gets the log's transactions. Such a node answers from stale data until it is restarted."
   [status]
   (boolean (some status [:ingester-failed? :xtdb.tx/ingester-failed? :front/log-ended?])))
 
@@ -22,8 +22,8 @@
   (take 20 (take-while some? (iterate #(.getCause ^Throwable %) e))))
 
 (defn ingester-error
-  "Why the indexer is dead, as one line that has nothing of a document in it; nil while it lives.
-  `documents-missing` at its beginning says that the document store lacks what the log names."
+  "The reason why the indexer is dead, on one line without any part of a document. Nil while it lives.
+  It begins with `documents-missing` if the document store lacks documents that the log names."
   [{:keys [tx-ingester]} status]
   (when (ingester-failed? status)
     (let [found (causes (db/ingester-error tx-ingester))
@@ -36,8 +36,8 @@
         :else "log-ended: the log ends before what the index has, or is no longer read"))))
 
 (defn since
-  "A function that gives `{:indexed n, :of m}` while the index is behind the log's end of now, and nil from then on for good.
-  A node whose indexer has failed does not start any further: it counts as started, and its status says what happened."
+  "A function that returns `{:indexed n, :of m}` until the index reaches the log's present end, and always nil afterwards.
+  A node whose indexer has failed makes no more progress: it counts as started, and its status has the reason."
   [node]
   (let [of (transactions (xt/latest-submitted-tx node))
         started? (atom false)]

@@ -1,9 +1,9 @@
 (ns front.sweeping
-  "Rewrites the files of a node's stores, so that they hold nothing of evicted documents any more.
+  "Rewrites the files of a node's stores, so that they no longer contain any part of evicted documents.
 
-  XTDB's eviction leaves the values of more than 224 bytes in the index, and RocksDB keeps deleted bytes in its files until it happens to rewrite them. The
-  sweep runs before the node opens for good, because it must be alone with the files, and because only an opening of RocksDB writes a new manifest, which
-  names keys."
+  XTDB's eviction leaves the values of more than 224 bytes in the index, and RocksDB keeps deleted bytes in its files until it happens to rewrite them.
+  The sweep runs before the node opens for good: nothing else may use the files, and RocksDB writes a new manifest only when it opens. The old
+  manifest names keys."
   (:require [clojure.java.io :as io]
             [clojure.string :as str]
             [clojure.tools.logging :as log]
@@ -20,7 +20,7 @@
 (set! *warn-on-reflection* true)
 
 (defn- family-options
-  "As `xtdb.rocksdb` opens them, so that rewritten files are like the others."
+  "The options of `xtdb.rocksdb`, so that rewritten files are like the others."
   ^ColumnFamilyOptions []
   (doto (ColumnFamilyOptions.)
     (.setCompressionType CompressionType/LZ4_COMPRESSION)
@@ -61,22 +61,22 @@
       (while (and (.isValid keys) (starts-with? (.key keys) prefix))
         (f (.key keys) keys)
         (.next keys))
-      ;; An iterator that meets damage looks like one at its end.
+      ;; An iterator that has met damage looks like one at its end.
       (.status keys))))
 
 (def ^:private value-length
-  "Of the key of a value that is kept apart: after the byte of the index."
+  "The part of a separately stored value's key after the byte of the index."
   c/id-size)
 
 (defn- drop-unowned!
-  "Removes the values that are kept apart for an entity without any version. Returns how many."
+  "Removes the separately stored values of entities without any version. Returns their number."
   [^RocksDB db]
   (let [dropped (volatile! 0)]
     (with-open [^RocksIterator owned (.newIterator db)]
       (each-key! db c/hash-cache-index-id
                  (fn [^bytes k _]
                    (let [entity (Arrays/copyOfRange k (int (min (alength k) (inc value-length))) (alength k))]
-                     ;; The name of an attribute has no entity.
+                     ;; The name of an attribute belongs to no entity.
                      (when (pos? (alength entity))
                        (let [versions (joined c/ecav-index-id entity)]
                          (.seek owned versions)
@@ -96,7 +96,7 @@
   (mem/<-nippy-buffer (mem/as-buffer (.value at))))
 
 (defn- logged-documents
-  "The hashes of all documents that the log of a store names. Nil if it has an operation that is not known here."
+  "The hashes of all documents that the log of a store names. Nil if the log has an operation that is unknown here."
   [^RocksDB db]
   (let [found (HashSet.)
         known? (volatile! true)]
@@ -136,8 +136,8 @@
           tx-events))
 
 (defn- write-deletions!
-  "Writes each eviction in the log as deletions. What it evicted is gone from the documents. When an index is made anew from the log, an eviction would take
-  equal documents along that were put later, such as the same text under its hash."
+  "Writes each eviction in the log as deletions. The evicted documents are already gone from the document store. When an index is rebuilt from the log,
+  an eviction would also remove equal documents that were put later, such as the same text under its hash."
   [^RocksDB db]
   (xio/with-nippy-thaw-all
     (let [evicted (evicted-entities db)]
@@ -154,7 +154,7 @@
                                                       (if (map? entry) (assoc entry :xtdb.tx.event/tx-events after) after)))))))))))))
 
 (defn- drop-unlogged!
-  "Removes the documents that no transaction names: a killed node had stored them, and the transaction never came into the log. Returns how many."
+  "Removes the documents that no transaction names: a node stored them and was killed before their transaction reached the log. Returns their number."
   [^RocksDB db]
   (let [dropped (volatile! 0)]
     (when-let [^Set logged (logged-documents db)]
@@ -167,7 +167,7 @@
     @dropped))
 
 (defn- rewrite!
-  "Writes every file of a database anew, without what was deleted."
+  "Rewrites every file of a database without the deleted data."
   [^RocksDB db families]
   (with-open [flush (doto (FlushOptions.) (.setWaitForFlush true))
               whole (doto (CompactRangeOptions.)
@@ -185,19 +185,19 @@
     (when (Files/isDirectory found (make-array LinkOption 0)) found)))
 
 (defn- drop-messages!
-  "RocksDB's own messages name keys of the files that it rewrote."
+  "RocksDB's log names keys of the files that it rewrote."
   [^Path store]
   (doseq [^File file (.listFiles (.toFile store))
           :when (str/starts-with? (.getName file) "LOG")]
     (io/delete-file file)))
 
 (defn ordered?
-  "Whether there is an order to sweep."
+  "Whether a sweep was ordered."
   [{:keys [^Path sweep]}]
   (boolean (and sweep (Files/exists sweep (make-array LinkOption 0)))))
 
 (defn sweep!
-  "Rewrites the stores of a data folder that no node has open, and takes the order away. Killed before its end, the next start does all of it again."
+  "Rewrites the stores of a data folder that no node has open, then removes the order. If the process is killed before, the next start repeats the whole sweep."
   [{:keys [^Path data ^Path sweep]}]
   (when-let [golden (folder data "golden")]
     (with-store golden (fn [db families]
@@ -210,6 +210,6 @@
                         (log/info "Sweep:" (drop-unowned! db) "values without an entity")
                         (rewrite! db families)))
     (drop-messages! index))
-  ;; Its files are links to those that the index had.
+  ;; The checkpoint's files are hard links to files that the index had.
   (some-> (folder data "checkpoint") .toFile delete-tree!)
   (Files/delete sweep))

@@ -1,5 +1,5 @@
 (ns front.token
-  "The file with the bearer token that callers on TCP have to show."
+  "The file with the bearer token that requests on TCP need."
   (:require [clojure.string :as str])
   (:import (java.nio.file CopyOption Files LinkOption OpenOption Path StandardCopyOption)
            (java.nio.file.attribute FileAttribute PosixFilePermissions)
@@ -14,7 +14,7 @@
     (.encodeToString (.withoutPadding (Base64/getUrlEncoder)) bytes)))
 
 (defn make!
-  "Makes the file with a random token, for its user alone, unless it is there. A kill at any point leaves all of it or none."
+  "Makes the file with a random token, readable only by its user, unless the file exists. After a kill at any point, the file is complete or absent."
   [^Path file]
   (when-not (Files/exists file (make-array LinkOption 0))
     (let [draft (.resolveSibling file (str (.getFileName file) ".draft"))
@@ -25,7 +25,7 @@
       (Files/move draft file (into-array CopyOption [StandardCopyOption/ATOMIC_MOVE])))))
 
 (defn read!
-  "The token in the file. Throws when it is empty."
+  "The token in the file. Throws if it is empty."
   [^Path file]
   (let [token (str/trim (Files/readString file))]
     (when (str/blank? token)

@@ -18,7 +18,7 @@
 (set! *warn-on-reflection* true)
 
 (defn limit-parser!
-  "Bounds what the JSON parser under Transit reads: nesting, digits, and strings no longer than a body may be."
+  "Limits what Transit's JSON parser reads: nesting, digits, and the length of strings, which is that of a body."
   [max-body]
   (StreamReadConstraints/overrideDefaultStreamReadConstraints
    (-> (StreamReadConstraints/builder)
@@ -56,7 +56,7 @@
   (merge transit/default-read-handlers read-handlers))
 
 (defn- map-builder
-  "Gathers the entries of a map, so that its keys are checked before it is made."
+  "Collects the entries of a map, so that its keys are checked before it is made."
   ^MapReader []
   (reify MapReader
     (init [_] (ArrayList.))
@@ -65,14 +65,14 @@
     (complete [_ entries] (collisions/map-of entries))))
 
 (defn read-one
-  "The value that these bytes hold. Throws when they are cut off or are not Transit, a refusal when keys collide."
+  "The value of these bytes. Throws if they are cut off or not Transit, and a refusal if keys collide."
   [^bytes body]
   (let [reader (TransitFactory/reader TransitFactory$Format/JSON (ByteArrayInputStream. body)
                                       (assoc all-read-handlers ":" (transit/read-handler (collisions/keyword-reader)))
                                       nil)]
     (.read ^Reader (.setBuilders ^ReaderSPI reader (map-builder) (transit/list-builder)))))
 
-;; Transit asks a collection for its size before it walks it, which would realise a lazy sequence.
+;; Transit asks a collection for its size before iterating over it, which would realise a lazy sequence.
 (deftype ^:private Items [^Iterator items])
 
 (defn- sizeless ^AbstractCollection [^Iterator items]
@@ -106,6 +106,6 @@
   (transit/write (transit/writer out :json {:handlers write-handlers}) v))
 
 (defn write-list
-  "Writes the items as one list, each as the iterator yields it."
+  "Writes the items as one list, each at once when the iterator returns it."
   [^Iterator items ^OutputStream out]
   (write (Items. items) out))

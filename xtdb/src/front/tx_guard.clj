@@ -1,7 +1,7 @@
 (ns front.tx-guard
-  "What may be submitted: put, delete, match, evict and cas of plain documents.
+  "Checks transactions: they may only put, delete, match, evict and cas plain documents.
 
-  Transaction functions would run code in every node, now and at each rebuild; documents with XTDB's own keys stop the indexer
+  Transaction functions would run code in every node, now and at each rebuild. Documents with XTDB's own keys stop the indexer
   for good or vanish from reads. Both are refused before anything reaches the log."
   (:require [front.collisions :as collisions]
             [front.refusal :as refusal]
@@ -33,7 +33,7 @@
   (when (> (size/measure document size/largest-value) size/largest-value)
     (throw (refusal/refuse 413 {:error (str "A document of more than " size/largest-value " characters")})))
   (when (instance? Map document)
-    ;; The indexer makes a map of Java's out of the parts of each value.
+    ;; The indexer makes a Java map from the parts of each value.
     (doseq [part (vals document)
             :when (instance? Collection part)]
       (collisions/check! part collisions/java-hash))))

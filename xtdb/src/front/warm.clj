@@ -1,5 +1,5 @@
 (ns front.warm
-  "A trial run that loads what a real one will use, for the class-data archive."
+  "A trial run that loads the classes that a real run uses, for the class-data archive."
   (:require [clojure.string :as str]
             [xtdb.api :as xt])
   (:import (java.io ByteArrayOutputStream Closeable)
@@ -20,7 +20,7 @@
     (.delete file)))
 
 (defn- exchange
-  "Sends one request on a connection of its own and returns the whole answer as text."
+  "Sends one request on a new connection and returns the whole answer as text."
   [^Path socket method target content-type ^String body]
   (with-open [channel (SocketChannel/open StandardProtocolFamily/UNIX)]
     (.connect channel (UnixDomainSocketAddress/of socket))
@@ -69,7 +69,7 @@
       (xt/entity (xt/db node) "warm"))))
 
 (defn run
-  "Opens the front with these flags on a socket of its own, asks it everything once, tries RocksDB in a temporary folder, and closes."
+  "Opens the front with these flags on a temporary socket, sends each kind of request once, tries RocksDB in a temporary folder, and closes."
   [{:keys [open close] :as flags}]
   (let [folder (temporary-folder)
         socket (.resolve folder "s")]

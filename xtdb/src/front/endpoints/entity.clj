@@ -1,5 +1,5 @@
 (ns front.endpoints.entity
-  "One entity: its document, its history, the transaction it came from."
+  "Endpoints for one entity: its document, its history, and the transaction that wrote it."
   (:require [front.endpoints.basis :as basis]
             [front.endpoints.links :as links]
             [front.refusal :as refusal]
@@ -52,7 +52,7 @@
       :else {:status 200, :body found})))
 
 (defn entity
-  "GET /entity: the document, or with `history=true` the versions."
+  "GET /entity: the document, or all versions with `history=true`."
   [context {:keys [params]}]
   (let [eid (entity-id params)
         db (basis/db context params)]
@@ -61,7 +61,7 @@
       (document db eid params))))
 
 (defn entity-tx
-  "GET /entity-tx: where the document came from."
+  "GET /entity-tx: the transaction that wrote the document."
   [context {:keys [params]}]
   (let [eid (entity-id params)]
     (if-let [found (xt/entity-tx (basis/db context params) eid)]

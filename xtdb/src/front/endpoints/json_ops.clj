@@ -1,5 +1,5 @@
 (ns front.endpoints.json-ops
-  "Transaction operations as JSON writes them: names as text, times as text."
+  "Transaction operations in JSON: names and times are text."
   (:require [clojure.instant :as instant]))
 
 (def ^:private time-arguments
@@ -12,7 +12,7 @@
     v))
 
 (defn from-json
-  "The operation with its name as a keyword and its times as instants; what is neither stays for the checks that follow."
+  "The operation with its name as a keyword and its times as instants. Values that are neither stay unchanged for the later checks."
   [[op :as tx-op]]
   (if (and (vector? tx-op) (string? op))
     (reduce (fn [tx-op at]

@@ -1,5 +1,5 @@
 (ns front.endpoints.links
-  "Marks the values of an answer that are ids of entities (`link-entities?`)."
+  "Marks the values in an answer that are ids of entities (`link-entities?`)."
   (:require [front.entity-ref :as entity-ref]
             [xtdb.api :as xt]
             [xtdb.codec :as c]))
@@ -16,7 +16,7 @@
     :else v))
 
 (defn link-document
-  "The document with references in place of ids, its own id excepted."
+  "The document with references in place of ids, except its own id."
   [db document]
   (into {} (map (fn [[k v]] [k (if (= :xt/id k) v (link db v))])) document))
 

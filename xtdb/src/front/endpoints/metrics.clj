@@ -1,5 +1,5 @@
 (ns front.endpoints.metrics
-  "What Prometheus reads of a node: its state, its index and its log, its memory and its disk."
+  "The metrics of a node for Prometheus: its state, index, log, memory and disk."
   (:require [clojure.string :as str]
             [front.starting :as starting]
             [xtdb.api :as xt])
@@ -11,7 +11,7 @@
 (def ^:private content-type "text/plain; version=0.0.4; charset=utf-8")
 
 (defn- disk-of
-  "Free and whole bytes of the disk of a folder; nil where there is none or it cannot be asked."
+  "The free and total bytes of a folder's disk. Nil if there is no folder or the system does not answer."
   [^Path folder]
   (try
     (when folder
@@ -28,16 +28,16 @@
     :else "ready"))
 
 (defn- lag
-  "Steps of the log that are not in the index; the ids of some logs have gaps."
+  "The log's steps that are not in the index. The ids of some logs have gaps, so this can exceed the number of transactions."
   [submitted completed]
   (max 0 (- (long (or submitted -1)) (long (or completed -1)))))
 
 (defn- families
-  "Every metric: its name, its type, what it is, and its values by their labels. One without a value is left out."
+  "Every metric: name, type, description, and values by labels. A metric without a value is left out."
   [{:keys [node data store-failed] :as context}]
   (let [status (xt/status node)
         shared (:front/log status)
-        ;; Asking a shared log may wait for a server; what was seen last is seconds old.
+        ;; A request to a shared log may wait for a server. The last seen value is only seconds old.
         submitted (if shared (:submitted shared) (::xt/tx-id (xt/latest-submitted-tx node)))
         completed (::xt/tx-id (xt/latest-completed-tx node))
         state (state-of context status)
@@ -70,7 +70,7 @@
              (map (fn [[labels value]] (series metric labels value)) known)))))
 
 (defn metrics
-  "GET /metrics, also while the index is behind the log: waits for nothing."
+  "GET /metrics, also while the index is behind the log. It never waits."
   [context _]
   {:status 200
    :headers {"Content-Type" content-type}

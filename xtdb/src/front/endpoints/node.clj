@@ -1,5 +1,5 @@
 (ns front.endpoints.node
-  "The node itself: its status, its basis, its attributes, its index as files."
+  "Endpoints for the node itself: its status, its basis, its attributes, and its index as files."
   (:require [front.endpoints.basis :as basis]
             [front.refusal :as refusal]
             [front.starting :as starting]
@@ -11,7 +11,7 @@
 (set! *warn-on-reflection* true)
 
 (defn- with-health
-  "What XTDB says of a node, and what it does not: a log that is no longer read, how far the index of a shared one has come."
+  "XTDB's status of a node, with two additions: whether the log is no longer read, and the progress of a shared log's index."
   [{:keys [node store-failed]}]
   (let [status (xt/status node)]
     (cond-> status
@@ -20,8 +20,8 @@
       (realized? store-failed) (assoc :front/store-failed? true))))
 
 (defn status
-  "GET /status: 500 only where XTDB's wire has it, with an inactive Kafka; 503 while the index is behind the log, with how far it has come.
-  A store that has refused a write is named, and of a shared log how far it and the index go."
+  "GET /status: 500 only for an inactive Kafka, as in XTDB's HTTP API; 503 with the progress while the index is behind the log.
+  Reports whether the store refused a write, and the ends of a shared log and its index."
   [{:keys [starting] :as context} _]
   (let [status (with-health context)
         behind (starting)]
@@ -37,7 +37,7 @@
     {:status 200, :body (merge {::xt/valid-time (xt/valid-time db)} (xt/db-basis db))}))
 
 (defn attribute-stats
-  "GET /attribute-stats: how many documents have each attribute, approximately."
+  "GET /attribute-stats: the approximate number of documents with each attribute."
   [{:keys [node]} _]
   {:status 200, :body (xt/attribute-stats node)})
 
@@ -50,8 +50,8 @@
   {:status 202, :body {:front/stopping true}})
 
 (defn checkpoint
-  "POST /checkpoint: puts the index, as it is after a transaction or a later one, into the folder `checkpoint` of --data, in place of what is there. Most of its
-  files are links to those of the index, which are never written again. 400 where the index lies in memory."
+  "POST /checkpoint: copies the index, as of a transaction or later, into the folder `checkpoint` of --data and replaces the folder's content. Most of the
+  files are hard links to the index's files, which are never written again. 400 if the index is in memory."
   [{:keys [node ^Path data]} _]
   (let [store (get-in node [:index-store :kv-store])]
     (when-not (and data (satisfies? cp/CheckpointSource store))

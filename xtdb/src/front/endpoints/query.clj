@@ -1,5 +1,5 @@
 (ns front.endpoints.query
-  "Datalog queries, and the lists of those that run and ran."
+  "Endpoints for Datalog queries, and for the lists of active and recent queries."
   (:require [clojure.string :as str]
             [front.endpoints.basis :as basis]
             [front.endpoints.links :as links]
@@ -55,7 +55,7 @@
     (throw (refusal/illegal-argument :value-too-large (str "An argument of more than " size/largest-value " characters")))))
 
 (defn query
-  "GET and POST /query: checks the query, then hands its run over to a slot."
+  "GET and POST /query: checks the query, then runs it in a slot."
   [context {:keys [params body media-type]}]
   (check-body! body)
   (let [given (or (:query-edn params) (:query body))

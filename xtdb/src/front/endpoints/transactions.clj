@@ -1,5 +1,5 @@
 (ns front.endpoints.transactions
-  "Submitting, awaiting and listing transactions."
+  "Endpoints that submit, await and list transactions."
   (:refer-clojure :exclude [sync])
   (:require [front.awaiting :as awaiting]
             [front.endpoints.json-ops :as json-ops]
@@ -19,7 +19,7 @@
     tx-ops))
 
 (defn- submit!
-  "Submits; says so where the store refuses: RocksDB takes no more writes after one that failed, until it is opened again."
+  "Submits, and notes if the store refuses: after a failed write, RocksDB accepts no other until it is reopened."
   [{:keys [node store-failed]} tx-ops options]
   (try
     (xt/submit-tx node tx-ops options)

@@ -1,5 +1,5 @@
 (ns front.shared.identity
-  "Which log this is: its first transaction holds a document with a name of its own and the number of the format of what is in the log."
+  "Identifies a log. The log's first transaction holds a document with a unique name and the number of the data format."
   (:require [front.shared.trouble :as trouble]
             [xtdb.api :as xt]
             [xtdb.codec :as c]
@@ -12,11 +12,11 @@
 (set! *warn-on-reflection* true)
 
 (def ^:private read-limit-ms
-  "How long a transaction that is in the log may take to be read."
+  "The time limit for reading a transaction that the log contains."
   30000)
 
 (defn- write!
-  "Writes the document of a log. Of several nodes that do so at once the first one's counts: the log has an order."
+  "Writes the document of a log. If several nodes do so at the same time, the first document in the log counts."
   [log documents format]
   (let [document {:xt/id :front/log, :front/log (str (random-uuid)), :front/format format}
         operations (mapv conform/conform-tx-op [[::xt/match :front/log nil] [::xt/put document]])]
@@ -24,7 +24,7 @@
     @(db/submit-tx log (mapv conform/->tx-event operations) {})))
 
 (defn- transaction-after
-  "The first transaction of a log after this id, or of all, which is known to be there."
+  "The log's first transaction after this id, or the first of all without an id. It is known to exist."
   [log tx-id]
   (let [until (+ (System/nanoTime) (* 1000000 (long read-limit-ms)))]
     (loop []
@@ -51,7 +51,7 @@
                                              ", which nodes of the earlier version could not read")))))
 
 (defn- check-empty!
-  "A log that is to be begun has no index yet: where there is one, the log was lost, or is another one."
+  "A new log has no index yet. If there is an index, the log was lost or is a different one."
   [index]
   (when (db/latest-completed-tx index)
     (throw (trouble/trouble :log-mismatch "The log is empty, and the index in this data folder was made from one that is not"))))
@@ -66,13 +66,14 @@
       :else (db/store-index-meta index :front/log name))))
 
 (defn- times-of
-  "The times that an index may have of a transaction: the log's own, also where XTDB aborted it for the time that whoever submitted it asked for."
+  "The times that an index may have for a transaction: the log's time, and the time that the submitter asked for.
+  If XTDB aborts a transaction because of the submitter's time, the index has the log's time."
   [{::xt/keys [tx-time submit-tx-opts]}]
   (set (remove nil? [tx-time (::xt/tx-time submit-tx-opts)])))
 
 (defn- check-tip!
-  "A log that was set back, to a backup for instance, gives the ids of what it has lost to other transactions: an index that has seen the lost ones would take
-  those for the ones that it knows."
+  "A log that was reset, for example to a backup, gives the ids of its lost transactions to new ones. An index with the lost transactions would mistake the
+  new ones for them."
   [log index]
   (when-let [{::xt/keys [tx-id tx-time]} (db/latest-completed-tx index)]
     (let [end (::xt/tx-id (db/latest-submitted-tx log) -1)
@@ -84,8 +85,8 @@
                                                    ". Remove the folder `index`, or restore a checkpoint that was made from what the log has now")))))))
 
 (defn check!
-  "Makes sure that a log is one of ours, of this format, with its documents, and the one that the index was made from, as it is now; begins an empty one.
-  Gives the log's name. Throws what `front.shared.trouble` makes."
+  "Checks a log: this program began it, it has this format and its documents, and its present content is what the index was made from. Begins an empty log.
+  Returns the log's name. Throws exceptions of `front.shared.trouble`."
   [{:keys [log documents index format]}]
   (when-not (db/latest-submitted-tx log)
     (check-empty! index)

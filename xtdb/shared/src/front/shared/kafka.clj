@@ -1,5 +1,5 @@
 (ns front.shared.kafka
-  "A log in Kafka whose broker and topic have been looked at before they are used."
+  "A log in Kafka. Its broker and topic are checked before use."
   (:require [clojure.java.io :as io]
             [clojure.string :as str]
             [front.refusal :as refusal]
@@ -23,8 +23,8 @@
 (set! *warn-on-reflection* true)
 
 (def ^:private ours
-  "What holds whatever a properties file says: a transaction is acknowledged by every replica that is in sync, and a log that does not
-  go back to where the index stands is an error, never a reason to begin anew."
+  "Settings that override any properties file. Every in-sync replica acknowledges a transaction. If the log no longer has the index's position,
+  that is an error; the client never restarts from the log's beginning or end."
   {"acks" "all"
    "enable.idempotence" "true"
    "auto.offset.reset" "none"
@@ -47,7 +47,7 @@
          ours))
 
 (defn- unusable
-  "Its own message may quote a secret."
+  "The exception's own message may quote a secret."
   [{:strs [propertiesFile]} e]
   (let [[_ setting] (re-find #"for configuration ([\w.]+)" (or (ex-message e) ""))]
     (trouble/trouble :log-unfit (str "The settings of the Kafka client cannot be used"
@@ -70,7 +70,7 @@
       :else (trouble :log-unfit "Kafka cannot be used at " at ": " (trouble/said e)))))
 
 (defn- topic-config
-  "What a topic has to be set to: kept for ever and whole, its times those of the broker, every acknowledged record on two replicas."
+  "The required settings of a topic: records are never deleted or compacted, the broker sets their times, and two replicas hold every acknowledged record."
   [replication]
   {"message.timestamp.type" "LogAppendTime"
    "cleanup.policy" "delete"
@@ -94,7 +94,7 @@
         (throw e)))))
 
 (defn- made
-  "The topic that was just made: brokers learn of it one after the other."
+  "Waits for the new topic: brokers learn of it one after the other."
   [admin topic]
   (loop [left 100]
     (or (describe admin topic)
@@ -110,7 +110,7 @@
 (defn- for-ever? [text] (or (= "-1" text) (= (str Long/MAX_VALUE) text)))
 
 (defn- wrong-settings
-  "What a topic is set to that would lose or change transactions, as words."
+  "Describes the settings of a topic that would lose or change transactions."
   [settings wanted]
   (for [[k least] wanted
         :let [found (get settings k)]
@@ -138,7 +138,7 @@
         (seq wrong) (unfit "has " (str/join ", " wrong))))))
 
 (defn- check-broker! [^AdminClient admin]
-  ;; Asked first: brokers that are too old for what follows do not know this question.
+  ;; This request is sent first: a broker that is too old for the later ones does not know it either.
   @(.featureMetadata (.describeFeatures admin)))
 
 (deftype ^:private KafkaLog [log ^AdminClient admin ^TopicPartition partition]
@@ -156,7 +156,7 @@
   (open-tx-log [_ after-tx-id options] (db/open-tx-log log after-tx-id options))
   (subscribe [_ after-tx-id f] (db/subscribe log after-tx-id f))
   (latest-submitted-tx [_]
-    ;; XTDB's own makes a consumer each time.
+    ;; XTDB's own function makes a new consumer for each call.
     (let [^ListOffsetsResult$ListOffsetsResultInfo end (get @(.all (.listOffsets admin {partition (OffsetSpec/latest)})) partition)]
       (when (pos? (.offset end))
         {::xt/tx-id (dec (.offset end))})))
@@ -180,8 +180,8 @@
         (throw e)))))
 
 (defn ->tx-log
-  "The log of `xtdb.kafka` in a topic that exists, or is made where `create` says so, and that keeps what it is given.
-  Throws what `front.shared.trouble` makes."
+  "The log of `xtdb.kafka` in an existing topic whose settings lose nothing. With `create`, a missing topic is made.
+  Throws exceptions of `front.shared.trouble`."
   {::sys/args {:place {:required? true}}}
   [{:keys [place]}]
   (try
@@ -189,7 +189,7 @@
     (catch ConfigException e
       (throw (unusable place e)))
     (catch KafkaException e
-      ;; A client that cannot be made says so in the cause.
+      ;; If a client cannot be made, the cause has the reason.
       (throw (if (some #(instance? ConfigException %) (trouble/causes e)) (unusable place e) (failure place e))))
     (catch ExecutionException e
       (throw (failure place e)))))

@@ -1,5 +1,5 @@
 (ns front.shared.log
-  "A log that several nodes share: checked before the node reads on, and watched while it does."
+  "A log that several nodes share. It is checked before the node reads it, and watched afterwards."
   (:require [clojure.tools.logging :as log]
             [front.shared.identity :as identity]
             [front.shared.trouble :as trouble]
@@ -15,7 +15,7 @@
 (set! *warn-on-reflection* true)
 
 (def ^:private look-ms
-  "How often the log is asked how far it goes."
+  "The interval between two requests for the log's end."
   2000)
 
 (defn- look! [log seen]
@@ -37,7 +37,7 @@
       (.scheduleWithFixedDelay #(look! log seen) 0 (long look-ms) TimeUnit/MILLISECONDS))))
 
 (defn- note-end!
-  "XTDB does not look at how reading the log ends: its indexer would count as alive, and stand still for good."
+  "XTDB ignores how the reading of the log ends: its indexer would count as alive, but stop for good."
   [^CompletableFuture reading ended]
   (.whenComplete reading
                  (reify BiConsumer
@@ -47,7 +47,7 @@
                        (reset! ended true)))))
   reading)
 
-;; No record: XTDB asks every part of a record for its status, and Kafka's own waits for the broker.
+;; Not a record: XTDB asks every field of a record for its status, and the status of Kafka's log waits for the broker.
 (deftype ^:private SharedLog [log known seen ended ^ScheduledExecutorService watch]
   db/TxLog
   (submit-tx [_ events] (db/submit-tx log events))
@@ -66,8 +66,8 @@
     (xio/try-close log)))
 
 (defn ->tx-log
-  "The log of another module, once `front.shared.identity` has nothing against it. Its status says under `:front/log` how far the log goes and
-  whether it can be reached, and `:front/log-ended?` when the node no longer reads it."
+  "The log of another module, after the checks of `front.shared.identity`. Its status has the log's end and whether the log can be reached under
+  `:front/log`, and `:front/log-ended?` if the node no longer reads it."
   {::sys/deps {:log nil
                :document-store :xtdb/document-store
                :index-store :xtdb/index-store}

@@ -1,5 +1,5 @@
 (ns front.shared.postgres
-  "Connections to a PostgreSQL that has been looked at before it is used, and the log in it."
+  "Connections to a PostgreSQL server, which is checked before use, and the log in it."
   (:require [clojure.string :as str]
             [front.shared.secret :as secret]
             [front.shared.trouble :as trouble]
@@ -23,19 +23,19 @@
 (set! *warn-on-reflection* true)
 
 (def ^:private oldest-version
-  "Earlier ones are no longer mended by their makers."
+  "PostgreSQL's developers no longer maintain earlier versions."
   13)
 (def ^:private most-connections 10)
 (def ^:private connect-seconds 10)
 (def ^:private answer-seconds
-  "How long the server may take for one answer: a submit waits for the documents of all others."
+  "The time limit for one answer of the server. It is long because a submit waits for the documents of all other submits."
   60)
 (def ^:private poll
-  "How often a log is asked for what is new."
+  "The interval between two polls of the log."
   (Duration/ofMillis 50))
 
 (defn- place
-  "Where a database is, for messages: never with a password."
+  "The address of a database for messages, always without the password."
   [{:strs [hosts name user]}]
   (str user "@" (str/join "," (map (fn [{:strs [host port]}] (str host ":" port)) hosts)) "/" name))
 
@@ -63,7 +63,7 @@
   (some (fn [cause] (some #(instance? % cause) classes)) (trouble/causes e)))
 
 (defn- failure
-  "What a refused connection means, by PostgreSQL's own code for it."
+  "The meaning of a refused connection, by PostgreSQL's error code."
   [database ^SQLException e]
   (let [at (place database)
         state (or (.getSQLState e) "")
@@ -105,8 +105,8 @@
                        (.setConnectionTimeout (* 1000 (long connect-seconds))))))
 
 (defn ->connection-pool
-  "A pool for `xtdb.jdbc`, of a server that could be reached, is new enough and takes writes. The table is made where there is none.
-  Throws what `front.shared.trouble` makes."
+  "A pool for `xtdb.jdbc` on a server that was checked: it can be reached, is new enough and accepts writes. A missing table is made.
+  Throws exceptions of `front.shared.trouble`."
   {::sys/args {:database {:required? true}}}
   [{:keys [database]}]
   (let [source (data-source database)
@@ -129,7 +129,7 @@
                  e))))))
 
 (defn- remembering
-  "The same connections; the last one that a thread took stays in `taken`."
+  "The same connections. The last connection that a thread took stays in `taken`."
   ^DataSource [^DataSource pool ^ThreadLocal taken]
   (reify DataSource
     (getConnection [_]
@@ -146,19 +146,19 @@
     (try
       (db/open-tx-log log after-tx-id options)
       (catch Throwable e
-        ;; XTDB leaves it open: ten such failures, and the pool would have none left for good.
+        ;; XTDB leaves the connection open: after ten such failures the pool would have none left.
         (some-> ^Connection (.get taken) xio/try-close)
         (throw e))
       (finally (.remove taken))))
   (latest-submitted-tx [_] (db/latest-submitted-tx log))
   (subscribe [this after-tx-id f]
-    ;; XTDB's own asks ten times a second, whatever it is told.
+    ;; XTDB's own log polls ten times a second and ignores the setting.
     (subscribe/handle-polling-subscription this after-tx-id {:poll-sleep-duration poll} f))
   Closeable
   (close [_] (xio/try-close log)))
 
 (defn ->tx-log
-  "The log of `xtdb.jdbc`, which gives its connections back and is read more often."
+  "The log of `xtdb.jdbc`, but it always returns its connections to the pool and polls more often."
   {::sys/deps {:connection-pool nil}}
   [{:keys [^HikariConnectionPool connection-pool]}]
   (let [taken (ThreadLocal.)]

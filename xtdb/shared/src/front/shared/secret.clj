@@ -1,5 +1,5 @@
 (ns front.shared.secret
-  "Secrets that a setting names: a file, else a variable of the environment."
+  "Secrets that a setting names: in a file, otherwise in an environment variable."
   (:require [clojure.string :as str]
             [front.shared.trouble :as trouble])
   (:import (java.io File IOException)
@@ -15,7 +15,7 @@
       (throw (trouble/trouble :log-denied (str "The password file " path " cannot be read (" (.getSimpleName (class e)) ")") e)))))
 
 (defn password
-  "The password that `passwordFile`, else `passwordVariable` of these settings leads to; nil where neither does."
+  "The password that the settings' `passwordFile` or, without it, `passwordVariable` refers to. Nil if there is neither."
   [{:strs [passwordFile passwordVariable]}]
   (let [text (if passwordFile
                (of-file passwordFile)

@@ -1,5 +1,5 @@
 (ns front.shared.trouble
-  "What is the matter with a shared log or its documents, as an exception whose code and message a person can act on."
+  "A problem with a shared log or its documents, as an exception. A person can act on its code and message."
   (:require [clojure.string :as str])
   (:import (java.sql SQLException SQLRecoverableException SQLTransientException)
            (org.apache.kafka.common.errors RetriableException)))
@@ -7,18 +7,18 @@
 (set! *warn-on-reflection* true)
 
 (defn trouble
-  "An exception of this code, one of :log-unreachable, :log-denied, :log-missing, :log-unfit, :log-mismatch, :newer-data and :older-data."
+  "An exception with this code: one of :log-unreachable, :log-denied, :log-missing, :log-unfit, :log-mismatch, :newer-data and :older-data."
   ([code message] (trouble code message nil))
   ([code message cause]
    (ex-info message {:front/trouble (name code)} cause)))
 
 (defn causes
-  "This exception and what is behind it, outermost first."
+  "This exception and its causes, outermost first."
   [^Throwable e]
   (take 20 (take-while some? (iterate #(.getCause ^Throwable %) e))))
 
 (defn said
-  "What the innermost cause says, on one line."
+  "The innermost cause's message, on one line."
   [e]
   (let [^Throwable root (last (causes e))]
     (str/replace (or (ex-message root) (.getSimpleName (class root))) #"\s+" " ")))
@@ -32,7 +32,7 @@
            (some? (re-find #"^(?:08|53|57P)" (or (.getSQLState ^SQLException e) ""))))))
 
 (defn unless-away
-  "This exception; where a server is behind it that went away after it had been found fit, `:log-unreachable` in its place."
+  "This exception, or `:log-unreachable` if its cause is that a checked server went away."
   [e]
   (let [all (causes e)]
     (if (and (not-any? (comp :front/trouble ex-data) all) (some away? all))
