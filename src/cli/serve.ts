@@ -6,7 +6,6 @@ import type { ServedAddresses } from '../http/http-server.js';
 import { type ProgramParts, servedContracts } from './contract.js';
 import { collect, dataFlag, maskFlag, numberBetween, wholeBetween } from './flags.js';
 import { reportFailure, tell } from './output.js';
-import { collectOldGarbageSoon, limitYoungGeneration } from './young-generation.js';
 
 /** Flags of `mcp`. */
 interface McpFlags extends ServerFlags {
@@ -122,10 +121,11 @@ export function mcpCommand(version: string): Command {
     await serveStdio(startedBy === undefined ? settings : { ...settings, startedBy }, flags.logLevel);
   };
   return withServerFlags(new Command('mcp').description('serve one agent over stdio, as an MCP server')).action(
-    (flags: McpFlags) => {
+    async (flags: McpFlags) => {
+      const { collectOldGarbageSoon, limitYoungGeneration } = await import('./young-generation.js');
       limitYoungGeneration(YOUNG_BYTES);
       collectOldGarbageSoon();
-      return reportFailure({}, () => serve(flags));
+      await reportFailure({}, () => serve(flags));
     },
   );
 }
@@ -161,8 +161,8 @@ export function serveCommand(program: ProgramParts): Command {
     )
     .addOption(new Option('--token-file <file>', 'file with the bearer token (default: a generated token, shown once)'))
     .addOption(new Option('--no-token', 'require no token: any program on this machine may connect'));
-  return withServerFlags(command).action((flags: ServeFlags) => {
-    collectOldGarbageSoon();
-    return reportFailure({}, () => serve(flags));
+  return withServerFlags(command).action(async (flags: ServeFlags) => {
+    (await import('./young-generation.js')).collectOldGarbageSoon();
+    await reportFailure({}, () => serve(flags));
   });
 }

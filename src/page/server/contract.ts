@@ -5,7 +5,6 @@ import { maskFlags } from '../../bundle/mask-flags.js';
 import type { Contract, ProgramParts, ShowFlags } from '../../cli/contract.js';
 import { collect, dataFlag, wholeBetween } from '../../cli/flags.js';
 import { reportFailure } from '../../cli/output.js';
-import { collectOldGarbageSoon } from '../../cli/young-generation.js';
 
 /** `palimpsest review`: serves the review page for the data folder, read-only. */
 function reviewCommand(program: ProgramParts): Command {
@@ -26,10 +25,9 @@ function reviewCommand(program: ProgramParts): Command {
         .choices(['silent', 'error', 'warn', 'info', 'debug'])
         .default('warn'),
     )
-    .action((session: string | undefined, flags: ShowFlags) => {
-      collectOldGarbageSoon();
-      return reportFailure({}, async () => (await import('./serve-page.js')).servePage(session, flags, program));
-    });
+    .action((session: string | undefined, flags: ShowFlags) =>
+      reportFailure({}, async () => (await import('./serve-page.js')).servePage(session, flags, program)),
+    );
 }
 
 /**

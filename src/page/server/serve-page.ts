@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type ProgramParts, type ShowFlags, servedContracts } from '../../cli/contract.js';
 import { printText, tell } from '../../cli/output.js';
+import { collectOldGarbageSoon } from '../../cli/young-generation.js';
 import type { ServedAddresses } from '../../http/http-server.js';
 import { SYSTEM } from '../../process/system.js';
 import { defined } from '../../values/defined.js';
@@ -61,6 +62,7 @@ async function namedSession(name: string, { data }: ShowFlags): Promise<string> 
 
 /** Serves the review page for the data folder, read-only, until the process ends. */
 export async function servePage(name: string | undefined, flags: ShowFlags, program: ProgramParts): Promise<void> {
+  collectOldGarbageSoon();
   const { data, mount, port, logLevel, open } = flags;
   const [{ serverSettings }, { settingsOfPast }, { serveHttp }] = await Promise.all([
     import('../../host/settings.js'),
