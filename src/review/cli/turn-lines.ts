@@ -64,7 +64,7 @@ function usageText(usage: NonNullable<LoggedTurn['messages'][number]['usage']>):
     [input, 'neither'],
     [output, 'out'],
   ] as const;
-  const tokens = parts.flatMap(([counted, what]) => (counted === undefined ? [] : [`${counted} ${what}`]));
+  const tokens = parts.flatMap(([counted, what]) => (counted === undefined ? [] : [`${grouped(counted)} ${what}`]));
   const reported = [
     ...(tokens.length === 0 ? [] : [`tokens: ${tokens.join(', ')}`]),
     ...(cacheMiss === undefined ? [] : [`cache missed: ${escapedLine(cacheMiss.reason)}`]),
@@ -75,7 +75,10 @@ function usageText(usage: NonNullable<LoggedTurn['messages'][number]['usage']>):
 
 /** Describes a new epoch of contexts and the reason for it. */
 function epochText({ number, reason, price }: LoggedTurn['epochs'][number]): string {
-  const paid = price === undefined ? '' : `: ${price.written} tokens written again, ${price.savedPerCall} saved a call`;
+  const paid =
+    price === undefined
+      ? ''
+      : `: ${grouped(price.written)} tokens written again, ${grouped(price.savedPerCall)} saved a call`;
   return `epoch ${number} began (${reason})${paid}`;
 }
 

@@ -56,7 +56,7 @@ describe('a log for people', () => {
       'turn 2 of s1, steps 3-4, opened by user-message',
       '       3  user: first line …',
       "       3  Palimpsest was turned off: the next requests are the harness's own list",
-      '          epoch 2 began (saving): 1200 tokens written again, 900 saved a call',
+      '          epoch 2 began (saving): 1,200 tokens written again, 900 saved a call',
       '       4  bash\\x1b[2J ls ✗ 12 chars',
       '          note a.ts was not taken up',
       "       4  a model call used the harness's own list: no answer within …",
@@ -84,6 +84,7 @@ describe('a log for people', () => {
     const nameOf = (id: string): string => `packages/server/src/a-rather-long-folder/${id}.ts`;
     const lines = turnLines(wide, { ...style, nameOf, width });
     expect(Math.max(...lines.map(cellsOf))).toBeLessThanOrEqual(width);
+    expect(lines.join('\n')).toContain('tokens: 1,234,567 from');
     const words = new Set(long.split(' '));
     const prompt = lines.slice(
       1,
