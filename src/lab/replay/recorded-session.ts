@@ -150,6 +150,15 @@ export class RecordedSession {
   }
 
   /**
+   * Whether the next step of an earlier import is a compaction. An import of an earlier version
+   * wrote calls without results after it.
+   */
+  get isAtCompaction(): boolean {
+    this.#passReplacements();
+    return this.#known[this.#passed.seq]?.event?.kind === 'compacted';
+  }
+
+  /**
    * Records a message and returns its step. Undefined for an empty message in a replay that omits
    * empty messages.
    */

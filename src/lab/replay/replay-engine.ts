@@ -110,9 +110,10 @@ export class ReplayEngine {
     else if (entry.kind === 'call') await this.#call(entry);
     else if (entry.kind === 'result') await this.#result(entry);
     else if (entry.kind === 'compaction') {
+      const session = this.#of(entry);
       // Record the calls whose results the compaction removed before the compaction itself.
-      await this.#unanswered(this.#of(entry));
-      await this.#of(entry).compaction(entry);
+      if (!session.isAtCompaction) await this.#unanswered(session);
+      await session.compaction(entry);
     } else await this.#event(entry);
     if (entry.kind !== 'event' || !REWINDS.has(entry.name)) this.#of(entry).note(entry, before);
   }

@@ -8,8 +8,9 @@ import { importSession } from '../../../src/own-sessions/import-session.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { type AgentMachine, agentMachine, claudeSession } from '../../support/agent-machine.js';
-import { testAddress } from '../../support/context.js';
+import { openClient, testAddress } from '../../support/context.js';
 import { RecordingLines, suiteDatabase } from '../../support/replays.js';
+import { callReport } from '../../support/tracked-project.js';
 
 let machine: AgentMachine;
 let xtdb: XtdbClient;
@@ -76,6 +77,23 @@ describe('a session of an agent that is opened', () => {
     const said = all.map(({ message, call }) => message?.text ?? call?.id);
     expect(said).toEqual(['look', '', read, 'read', '', ran, 'all done']);
     expect(texts).toEqual([...texts].sort((a, b) => a - b));
+  });
+
+  test('is continued if an earlier version wrote a call without a result after the compaction', async () => {
+    const began = looks().calls('t2', 'Edit', { file_path: '/p/a.ts', old_string: 'one', new_string: 'eins' });
+    await open(began);
+    // The steps that an earlier version wrote next.
+    const client = await openClient(machine.home, { dataDir: dataDir(), shareSessions: true });
+    const old = await client.openSession({ id: native });
+    await old.recordEvent({ kind: 'compacted', detail: 'We looked.' });
+    const lost = callReport({ tool: 'edit', callId: `t2@${native}`, status: 'fail', content: '', answer: () => '' });
+    await (await old.recordCall(lost)).applied;
+    await old.reportMessage({ role: 'user', text: 'go on', opensTurn: true });
+    await client.close();
+    const { session, outcome } = await open(began.compacts('We looked.').user('go on').says('done'));
+    expect([session, outcome]).toEqual([native, 'continued']);
+    const said = (await steps(native)).map(({ message, call, event }) => event?.kind ?? call?.id ?? message?.text);
+    expect(said).toEqual(['look', '', `t1@${native}`, '', 'compacted', `t2@${native}`, 'go on', 'done']);
   });
 
   test('becomes another session if an imported part of its recording changed', async () => {
