@@ -17,6 +17,7 @@ import { openRequests, type Request } from '../../review/ask/request-reader.js';
 import { askNotes } from '../../review/ask/review-notes.js';
 import { SightedSessions, seenIn } from '../../review/ask/seen-by.js';
 import { countHere } from '../../review/ask/token-count.js';
+import { failedEdits } from '../../review/authors/failed-edits.js';
 import {
   logAnswer,
   notesAnswer,
@@ -283,7 +284,8 @@ export async function pageAnswers(paged: PagedSession): Promise<PageAnswers> {
     const rows = talk.rows.filter(({ step }) => step <= lastStep);
     yield { path: '/v1/conversation', parameters, body: { ...talk, rows, after: null } };
     const { point, turns } = await askTurns(timeline, { session, at });
-    yield { path: '/v1/log', parameters, body: logAnswer(point.basis, { turns }) };
+    const sights = await failedEdits(timeline, turns);
+    yield { path: '/v1/log', parameters, body: logAnswer(point.basis, { turns, sights }) };
     yield { path: '/v1/notes', parameters, body: notesAnswer((await askNotes(timeline, { session, at })).notes) };
     yield { path: '/v1/search', parameters, body: await corpusAnswer(own, { session, at, held }) };
   }

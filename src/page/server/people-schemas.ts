@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { basis, contextKind, count, price, time, usage } from '../../review/http/review-parts.js';
+import { basis, contextKind, count, price, sightFields, time, usage } from '../../review/http/review-parts.js';
 import { cost, sessionRow, spentTokens, withSubAgents } from '../../review/http/session-list.js';
 
 const versionPlace = z.object({ number: count, valid_time: time, tx_id: count });
@@ -19,10 +19,7 @@ const actor = z
   .describe('The author of a file version');
 
 export const sight = z
-  .object({
-    sentence: z.string(),
-    is_doubtful: z.boolean().describe('Whether it relied on a text that the agent had not seen, or that had changed'),
-  })
+  .object(sightFields)
   .nullable()
   .describe('For a changing call: the version or lines of the file in its context, and the replaced text');
 const effect = z

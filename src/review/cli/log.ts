@@ -8,15 +8,15 @@ import {
   type ReviewFlags,
   shownTime,
 } from '../../cli/review/answer.js';
-import { kindOfCall, MAY_CHANGE } from '../../history/rebuild/call-names.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { ranges } from '../../history/rebuild/turn-spans.js';
-import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { ObjectId } from '../../objects/ids.js';
 import { askTurns, askVersions, askWho } from '../ask/ask.js';
 import type { LoggedTurn } from '../ask/logged-turn.js';
 import type { LoggedVersion } from '../ask/object-log.js';
 import type { DamagedSession } from '../ask/seen-by.js';
 import type { Sighting } from '../ask/sighting.js';
+import { failedEdits } from '../authors/failed-edits.js';
 import { namesFor } from './object-names.js';
 import { MOST_NAMES, turnLines } from './turn-lines.js';
 
@@ -41,32 +41,6 @@ const namedIn = (turns: readonly LoggedTurn[]): readonly ObjectId[] =>
     .flatMap(({ changes, person }) => [changes, ...person.map((one) => one.changes)])
     .flatMap((changes) => Object.values(changes).flatMap((ids) => ids.slice(0, MOST_NAMES)));
 
-/** Returns what the agent had seen of the files of failed edits, by call. */
-async function sightsIn(
-  timeline: Timeline,
-  turns: readonly LoggedTurn[],
-): Promise<ReadonlyMap<ObjectId, readonly string[]>> {
-  const found = new Map<ObjectId, readonly string[]>();
-  const ids = new Map<SessionId, Set<ObjectId>>();
-  for (const { session, calls } of turns)
-    for (const { id, status, tool } of calls)
-      if (status !== 'ok' && MAY_CHANGE.has(kindOfCall({ tool }))) {
-        const known = ids.get(session) ?? new Set();
-        ids.set(session, known.add(id));
-      }
-  if (ids.size === 0) return found;
-  const { editSights } = await import('../authors/edit-sights.js');
-  for (const [session, own] of ids) {
-    const sights = await editSights(timeline, session, (_, call) => own.has(call.id));
-    for (const { call, files } of sights.values())
-      found.set(
-        call,
-        [...files.values()].map(({ sentence }) => sentence),
-      );
-  }
-  return found;
-}
-
 /** Default limit of listed turns. The transaction of each turn takes its own query. */
 const LISTED_TURNS = 100;
 
@@ -80,14 +54,17 @@ async function logTurns(timeline: Timeline, session: string | undefined, flags: 
   const isCut = isBounded && found.length > LISTED_TURNS;
   const turns = isCut ? found.slice(0, LISTED_TURNS) : found;
   const { ids } = flags;
-  const [nameOf, sights] = await Promise.all([namesFor(timeline, namedIn(turns), { ids }), sightsIn(timeline, turns)]);
+  const [nameOf, sights] = await Promise.all([
+    namesFor(timeline, namedIn(turns), { ids }),
+    failedEdits(timeline, turns),
+  ]);
   return {
     lines: (colours, width) =>
       turns.length === 0
         ? ['no turns']
         : turns.flatMap((turn) => turnLines(turn, { nameOf, colours, width, ids, sights })),
     holds: pointText(point),
-    json: async () => (await import('../http/review-answers.js')).logAnswer(point.basis, { turns }),
+    json: async () => (await import('../http/review-answers.js')).logAnswer(point.basis, { turns, sights }),
     notes: isCut ? [`the newest ${LISTED_TURNS} turns; there are more (--limit)`] : [],
   };
 }

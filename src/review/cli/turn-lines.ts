@@ -4,6 +4,7 @@ import { shownTime, shownTimes } from '../../cli/review/answer.js';
 import type { ObjectId } from '../../objects/ids.js';
 import { VERBS } from '../../session/verb-outcome.js';
 import type { LoggedCall, LoggedEvent, LoggedTurn } from '../ask/logged-turn.js';
+import type { EditSight } from '../authors/edit-sight.js';
 import { type NameOf, shortName } from './object-names.js';
 
 /** How turns are shown. */
@@ -14,8 +15,8 @@ export interface TurnStyle {
   readonly width: number | undefined;
   /** Whether calls show their ids. */
   readonly ids?: boolean | undefined;
-  /** Sentences on the texts that the agent had seen of the files of failed edits, by call. */
-  readonly sights?: ReadonlyMap<ObjectId, readonly string[]>;
+  /** The texts that the agent had seen of the files of failed edits, by call. */
+  readonly sights?: ReadonlyMap<ObjectId, readonly EditSight[]>;
 }
 
 const TEXT_CHARS = 240;
@@ -125,7 +126,10 @@ function happened(turn: LoggedTurn, style: TurnStyle): readonly string[] {
       seq: call.seq,
       lines: [
         callLine(call, style),
-        ...[...call.notes.map((note) => `note ${note}`), ...(style.sights?.get(call.id) ?? [])].flatMap((note) =>
+        ...[
+          ...call.notes.map((note) => `note ${note}`),
+          ...(style.sights?.get(call.id) ?? []).map(({ sentence }) => sentence),
+        ].flatMap((note) =>
           stepLines(undefined, firstLine(note, TEXT_CHARS), style).map((line) => colours.yellow(line)),
         ),
       ],

@@ -18,6 +18,7 @@ import type { ReviewNote } from '../ask/review-notes.js';
 import type { QueryAnswer } from '../ask/run-query.js';
 import type { Sightings } from '../ask/seen-by.js';
 import { type TextDiff, unifiedLines } from '../ask/text-diff.js';
+import type { FileSight } from '../authors/failed-edits.js';
 import type { SessionVerification } from '../verify/verify-session.js';
 import { REVIEW_ANSWERS, type ReviewAnswer } from './review-schemas.js';
 
@@ -38,26 +39,40 @@ function shownPoint({ basis, place }: Point) {
   return { basis: shownBasis(basis), place: place === undefined ? undefined : { ...place, step: place.seq } };
 }
 
-function shownTurn({ rule, known, messages, calls, epochs, events, person, ...turn }: LoggedTurn) {
+type Sights = ReadonlyMap<ObjectId, readonly FileSight[]>;
+
+function shownTurn(
+  { rule, known, messages, calls, epochs, events, person, ...turn }: LoggedTurn,
+  sights: Sights | undefined,
+) {
   return {
     ...turn,
     openedBy: rule,
     txTime: known?.txTime,
     txId: known?.txId,
     messages: messages.map((message) => ({ ...message, step: message.seq })),
-    calls: calls.map((call) => ({ ...call, step: call.seq })),
+    calls: calls.map((call) => ({ ...call, step: call.seq, sights: sights?.get(call.id) ?? [] })),
     epochs: epochs.map((epoch) => ({ ...epoch, step: epoch.seq })),
     events: events.map((event) => ({ ...event, step: event.seq })),
     person: person.map((one) => ({ ...one, step: one.seq })),
   };
 }
 
-/** Formats the log of a session or an object. */
+/** Formats the log of a session or an object. `sights`: those of its failed edits. */
 export function logAnswer(
   basis: Basis,
-  { turns, versions }: { readonly turns?: readonly LoggedTurn[]; readonly versions?: readonly LoggedVersion[] },
+  {
+    turns,
+    versions,
+    sights,
+  }: {
+    readonly turns?: readonly LoggedTurn[];
+    readonly versions?: readonly LoggedVersion[];
+    readonly sights?: Sights;
+  },
 ): ReviewAnswer<'Log'> {
-  return wireShape(REVIEW_ANSWERS.Log, { basis: shownBasis(basis), turns: turns?.map(shownTurn), versions });
+  const shown = turns?.map((turn) => shownTurn(turn, sights));
+  return wireShape(REVIEW_ANSWERS.Log, { basis: shownBasis(basis), turns: shown, versions });
 }
 
 function shownVersion(view: ObjectView, paths: DisplayPaths) {

@@ -167,6 +167,12 @@ export const seenVersion = z.object({
   steps: z.array(z.object({ first: count, last: count })).describe('After which steps it was active, as runs'),
 });
 
+/** The text of a file that an agent had seen when it changed the file. */
+export const sightFields = {
+  sentence: z.string(),
+  is_doubtful: z.boolean().describe('Whether it relied on a text that the agent had not seen, or that had changed'),
+};
+
 /** A turn in a log. */
 export const loggedTurn = z.object({
   session: z.string(),
@@ -198,6 +204,9 @@ export const loggedTurn = z.object({
       chars: count,
       file_refs: ids,
       notes: z.array(z.string()).describe('Its files that could not be recorded, and the reasons'),
+      sights: z
+        .array(z.object({ object: z.string(), ...sightFields }))
+        .describe('For a failed edit: what its context had of each file'),
     }),
   ),
   epochs: z

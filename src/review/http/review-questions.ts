@@ -7,6 +7,7 @@ import { type SessionId, sessionObjectId } from '../../objects/ids.js';
 import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho } from '../ask/ask.js';
 import { requireText } from '../ask/object-view.js';
 import { askNotes } from '../ask/review-notes.js';
+import { failedEdits } from '../authors/failed-edits.js';
 import {
   logAnswer,
   notesAnswer,
@@ -69,8 +70,9 @@ export const QUESTIONS = {
         await access.requireObject(id);
         return logAnswer(point.basis, { versions });
       }
-      const { point, turns } = await askTurns(timeline, { session, object, limit, ...moment(when) });
-      return logAnswer(point.basis, { turns: session === undefined ? await access.openable(turns) : turns });
+      const { point, turns: found } = await askTurns(timeline, { session, object, limit, ...moment(when) });
+      const turns = session === undefined ? await access.openable(found) : found;
+      return logAnswer(point.basis, { turns, sights: await failedEdits(timeline, turns) });
     },
   }),
   show: question({
