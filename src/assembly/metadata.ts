@@ -65,6 +65,9 @@ export interface DisplayPaths {
   sourcesAt?(path: string): readonly FilesystemSource[];
 }
 
+/** Shows paths as they are stored. */
+export const CANONICAL: DisplayPaths = { display: ({ path }) => path };
+
 /**
  * Facts that are stored beside a document and that its metadata needs: a confirmed deletion, and
  * the length of a call's output in UTF-16 units.

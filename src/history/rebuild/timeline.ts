@@ -1,4 +1,4 @@
-import type { DisplayPaths } from '../../assembly/metadata.js';
+import { CANONICAL, type DisplayPaths } from '../../assembly/metadata.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
@@ -72,9 +72,6 @@ interface ReadRecords {
   readonly isTranscript: boolean;
   readonly damage: Error | undefined;
 }
-
-/** Shows each file by its canonical path. */
-const CANONICAL: DisplayPaths = { display: ({ path }) => path };
 
 /**
  * Answers questions about the past from a store with a fixed newest state, its *present*, and a

@@ -5,7 +5,8 @@ import { wireShape } from '../../http/wire-shape.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import { describe } from '../../review/ask/described-objects.js';
-import { changedBy, inheritedSteps, ownSteps, sessionCalls } from '../../review/ask/session-calls.js';
+import { inheritedSteps, ownSteps } from '../../review/ask/session-calls.js';
+import { changedFiles } from '../../review/authors/made-changes.js';
 import { sessionActors } from '../../review/authors/session-actors.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { shapedRow } from '../../review/http/session-list.js';
@@ -28,10 +29,10 @@ interface ChangedFile {
   readonly contentHash: string | undefined;
 }
 
-async function changedFiles({ timeline, session, steps }: ComparedSide): Promise<readonly ChangedFile[]> {
+async function filesOf({ timeline, session, steps }: ComparedSide): Promise<readonly ChangedFile[]> {
   const actors = await sessionActors(timeline, session);
   const own = await ownSteps(timeline.present, session, steps);
-  const ids = [...changedBy((await sessionCalls(timeline.present, own)).values()).keys()];
+  const ids = [...(await changedFiles(timeline.present, session, own)).keys()];
   const named = await describe(timeline, ids);
   return Promise.all(
     ids.map(async (id) => {
@@ -78,7 +79,7 @@ interface ComparedSide {
 async function sideOf(side: ComparedSide) {
   const { session, timeline } = side;
   const [files, requests, isTranscript] = await Promise.all([
-    changedFiles(side),
+    filesOf(side),
     timeline.requests(session),
     timeline.isTranscript(session),
   ]);

@@ -3,9 +3,10 @@ import type { Timeline } from '../../history/rebuild/timeline.js';
 import { wireShape } from '../../http/wire-shape.js';
 import { describe } from '../../review/ask/described-objects.js';
 import { requireObject } from '../../review/ask/find-object.js';
-import { changedBy, changeOf, ownSteps, sessionCalls } from '../../review/ask/session-calls.js';
+import { changeOf, ownSteps } from '../../review/ask/session-calls.js';
 import type { VersionActor } from '../../review/authors/acted-versions.js';
 import { editSights } from '../../review/authors/edit-sights.js';
+import { changedFiles } from '../../review/authors/made-changes.js';
 import { sessionActors } from '../../review/authors/session-actors.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { defined } from '../../values/defined.js';
@@ -81,9 +82,7 @@ export async function staleCalls(asked: Timeline, name: string): Promise<PageBod
   const [found, outside] = await Promise.all([actors.stale(), isTranscript ? actors.outside() : []]);
   const files = await describe(timeline, [...new Set([...found, ...outside].map(({ object }) => object))]);
   const own = await ownSteps(timeline.present, session, await timeline.steps(session));
-  const changed = new Map(changedBy((await sessionCalls(timeline.present, own)).values()));
-  const shownLater = await actors.shownLater();
-  for (const id of own.flatMap(({ seq }) => shownLater.get(seq) ?? [])) changed.set(id, (changed.get(id) ?? 0) + 1);
+  const changed = await changedFiles(timeline.present, session, own);
   return wireShape(PAGE_ANSWERS.Stale, {
     session,
     basis: pinnedBasis(timeline.present.basis),

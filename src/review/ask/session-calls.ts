@@ -93,14 +93,6 @@ async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[], isPlai
 /** Names the effect of a call that should change a file. */
 export const changeOf = (isMade: boolean): 'changed' | 'tried to change' => (isMade ? 'changed' : 'tried to change');
 
-/** Returns the files that some calls changed, each with the number of calls that changed it. */
-export function changedBy(calls: Iterable<SessionCall>): ReadonlyMap<ObjectId, number> {
-  const changed = new Map<ObjectId, number>();
-  for (const { changes, failed, fileRefs } of calls)
-    if (changes && !failed) for (const id of new Set(fileRefs)) changed.set(id, (changed.get(id) ?? 0) + 1);
-  return changed;
-}
-
 /** The first steps of a session that are not its own. */
 export interface InheritedSteps {
   /** Their number. */

@@ -70,6 +70,16 @@ export interface BeforeCall {
   readonly isLost: boolean;
 }
 
+/** A file whose text the agent had before a call. */
+export interface SeenFile {
+  readonly object: ObjectId;
+  readonly name: string;
+  /** The version that the last of these calls showed. */
+  readonly version: number | undefined;
+  /** The calls whose texts of the file the agent had, in order. */
+  readonly shown: readonly FileCall[];
+}
+
 /** A call that changed a file whose newest version the agent had not seen. */
 export interface StaleCall {
   readonly step: Step;

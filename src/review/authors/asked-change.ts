@@ -11,6 +11,9 @@ export type AskedChange =
   | { readonly kind: 'patch'; readonly hunks: readonly PatchHunk[] }
   | { readonly kind: 'write'; readonly text: string };
 
+/** A change that expects a text in the file. */
+export type ReplacingChange = Exclude<AskedChange, { kind: 'write' }>;
+
 /** Returns the change of a file that a call asks for; undefined if its arguments do not say it. */
 export function askedChange(call: NamedCall, path: string): AskedChange | undefined {
   const patch = patchText(call);
@@ -28,7 +31,7 @@ export function askedChange(call: NamedCall, path: string): AskedChange | undefi
 }
 
 /** Returns whether a change expects a text in the file before it. */
-export function expectsText(change: AskedChange | undefined): change is Exclude<AskedChange, { kind: 'write' }> {
+export function expectsText(change: AskedChange | undefined): change is ReplacingChange {
   if (change?.kind === 'replace') return change.replacements.some(({ from }) => from !== '');
   return change?.kind === 'patch' && change.hunks.some(({ before }) => before.length > 0);
 }
@@ -37,7 +40,7 @@ export function expectsText(change: AskedChange | undefined): change is Exclude<
  * Returns how often a file's text has the text that a change replaces. The result is 1 if the
  * change applies, and 0 if a replaced text is missing.
  */
-export function placesOf(change: Exclude<AskedChange, { kind: 'write' }>, text: string): number {
+export function placesOf(change: ReplacingChange, text: string): number {
   if (change.kind === 'patch') return patched(text, change.hunks) === undefined ? 0 : 1;
   let now = text;
   for (const one of change.replacements) {
@@ -50,7 +53,7 @@ export function placesOf(change: Exclude<AskedChange, { kind: 'write' }>, text: 
 }
 
 /** Returns whether some shown parts of a file have each text that a change replaces. */
-export function isShownIn(change: Exclude<AskedChange, { kind: 'write' }>, parts: readonly string[]): boolean {
+export function isShownIn(change: ReplacingChange, parts: readonly string[]): boolean {
   if (change.kind === 'replace')
     return change.replacements.every(({ from }) => from === '' || parts.some((part) => findText(part, from).count > 0));
   return change.hunks.every((hunk) => {
@@ -60,7 +63,7 @@ export function isShownIn(change: Exclude<AskedChange, { kind: 'write' }>, parts
 }
 
 /** Returns whether each line that a change replaces is in some shown part of a file. */
-export function hasShownLines(change: Exclude<AskedChange, { kind: 'write' }>, parts: readonly string[]): boolean {
+export function hasShownLines(change: ReplacingChange, parts: readonly string[]): boolean {
   const shown = new Set(parts.flatMap((part) => part.split('\n').map((line) => line.trim())));
   const lines =
     change.kind === 'replace'

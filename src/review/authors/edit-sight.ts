@@ -31,6 +31,12 @@ export const knownWhole = ({ whole, seen, isOwnSince }: SeenOfFile): number | un
 /** The place of the replaced text in what the context had; undefined if it replaces none. */
 export type ReplacedText = 'there' | 'missing' | 'not recorded' | number | undefined;
 
+/** Another file with the replaced text, and its version if the whole text is known. */
+export interface OtherFile {
+  readonly name: string;
+  readonly version: number | undefined;
+}
+
 /** The text of a file that an agent had seen when it changed the file, in words. */
 export interface EditSight {
   readonly sentence: string;
@@ -66,14 +72,24 @@ function whereReplaced(replaced: ReplacedText, had: SeenOfFile): string {
   return replaced === 'there' ? ` The replaced text is in ${there}.` : ` The replaced text is not in ${there}.`;
 }
 
-/** Describes what an agent had seen of a file when it changed the file. */
-export function editSight(had: SeenOfFile, replaced: ReplacedText): EditSight {
+/** Names another file that has the replaced text. */
+function inOther({ name, version }: OtherFile): string {
+  return version === undefined
+    ? ` It is in the lines of ${name} that the agent had read.`
+    : ` It is in version ${version} of ${name}.`;
+}
+
+/**
+ * Describes what an agent had seen of a file when it changed the file. `other`: another file that
+ * has the replaced text.
+ */
+export function editSight(had: SeenOfFile, replaced: ReplacedText, other?: OtherFile): EditSight {
   const { seen, was, isThere, whole } = had;
   const isStale = was !== undefined && seen !== undefined && was > seen.number;
   const stale = isStale ? ` Version ${was} was on the disk.` : '';
   const isUnseen = !isThere && whole === undefined;
   return {
-    sentence: `${hadText(had)}${stale}${whereReplaced(replaced, had)}`,
+    sentence: `${hadText(had)}${stale}${whereReplaced(replaced, had)}${other === undefined ? '' : inOther(other)}`,
     isDoubtful: isStale || isUnseen || replaced === 'missing' || typeof replaced === 'number',
   };
 }

@@ -16,8 +16,16 @@ import {
   isShownIn,
   placesOf,
   putTexts,
+  type ReplacingChange,
 } from './asked-change.js';
-import { type EditSight, editSight, knownWhole, type ReplacedText, type SeenOfFile } from './edit-sight.js';
+import {
+  type EditSight,
+  editSight,
+  knownWhole,
+  type OtherFile,
+  type ReplacedText,
+  type SeenOfFile,
+} from './edit-sight.js';
 import { type SessionActors, sessionActors } from './session-actors.js';
 
 const AT_ONCE = 8;
@@ -70,7 +78,27 @@ class EditSights {
       isOwnSince: later.every(({ by }) => by.kind === 'agent' && made.has(by.step ?? 0)),
       lines: shown.flatMap(({ lines }) => lines ?? []),
     };
-    return editSight(had, await this.#replacedOf(object, change, { had, before, shown, call }));
+    const replaced = await this.#replacedOf(object, change, { had, before, shown, call });
+    const isElsewhere = replaced === 'missing' && call.failed && expectsText(change);
+    return editSight(had, replaced, isElsewhere ? await this.#otherFile(change, { object, seq, name }) : undefined);
+  }
+
+  /** Returns another file, seen before a call, that has the texts that the call replaces. */
+  async #otherFile(
+    change: ReplacingChange,
+    { object, seq, name }: { readonly object: ObjectId; readonly seq: number; readonly name: string },
+  ): Promise<OtherFile | undefined> {
+    for (const other of await this.#actors.seenBefore(seq)) {
+      const { version, shown } = other;
+      if (other.object === object) continue;
+      const text = version === undefined ? undefined : await this.#actors.text(other.object, version);
+      // The result of a search may have lines of several files.
+      const parts = shown.filter(({ call, isMade }) => call.reads || isMade);
+      const texts = text === undefined ? await this.#texts(parts, other.name) : [text];
+      if (!isShownIn(change, texts)) continue;
+      return { name: beside(other.name, name), version: text === undefined ? undefined : version };
+    }
+    return undefined;
   }
 
   /** Returns what the request of a call had of a file: by its transcript, or by its record. */
@@ -158,6 +186,13 @@ class EditSights {
     });
     return [...texts, ...runsOf(numbered)];
   }
+}
+
+/** Returns the path of a file, or only its name if it is in the folder of another file. */
+function beside(path: string, other: string): string {
+  const folderOf = (one: string): string => one.replace(/[^/\\]*$/, '');
+  const folder = folderOf(path);
+  return folder === folderOf(other) ? path.slice(folder.length) : path;
 }
 
 /** Joins lines with consecutive numbers. */

@@ -12,8 +12,16 @@ import { askOnce } from '../../values/promises.js';
 import { type Described, describe } from '../ask/described-objects.js';
 import { versionState } from '../ask/object-log.js';
 import { type SessionCall, sessionCalls } from '../ask/session-calls.js';
-import type { ActedVersion, BeforeCall, FileCall, PutBackFile, StaleCall, UnrecordedChange } from './acted-versions.js';
-import { askedChange, putTexts } from './asked-change.js';
+import type {
+  ActedVersion,
+  BeforeCall,
+  FileCall,
+  PutBackFile,
+  SeenFile,
+  StaleCall,
+  UnrecordedChange,
+} from './acted-versions.js';
+import { isShownLater, textOfVersion } from './made-changes.js';
 import { type OutsideChange, outsideChanges, type ReadOtherwise, shownBy } from './outside-changes.js';
 import { actedVersion, linesRead, placeOf, type ShellRun, type Touch } from './version-author.js';
 import { otherLinesWhy } from './version-words.js';
@@ -32,6 +40,8 @@ type Named = Pick<Touch, 'step' | 'call' | 'changes'>;
 type Touches = ReadonlyMap<ObjectId, readonly Named[]>;
 
 const AT_ONCE = 8;
+/** Maximum number of files in which a replaced text is looked for. */
+const MOST_SEEN = 100;
 
 /** Finds the authors of file versions from the calls of one session. Reads each file once. */
 export class SessionActors {
@@ -171,9 +181,27 @@ export class SessionActors {
     };
   }
 
+  /** Returns the files whose texts the agent had before a call, the last seen first. */
+  async seenBefore(step: number): Promise<readonly SeenFile[]> {
+    const request = this.#requests.get(step) ?? step - 1;
+    const last = [...this.#touches].flatMap(([object, all]) => {
+      const seq = all.findLast((one) => one.step.seq <= request && !one.call.failed)?.step.seq;
+      return seq === undefined ? [] : [{ object, seq }];
+    });
+    const newest = last.sort((a, b) => b.seq - a.seq).slice(0, MOST_SEEN);
+    const found = await pLimit(AT_ONCE).map(newest, async ({ object }): Promise<readonly SeenFile[]> => {
+      const { name, versions, touches } = await this.#read(object);
+      const shown = touches.filter((one) => one.step.seq <= request && showsText(one));
+      const at = shown.at(-1);
+      if (at === undefined) return [];
+      return [{ object, name, version: versionAt(versions, at)?.number, shown: shown.map(fileCall) }];
+    });
+    return found.flat();
+  }
+
   /** Returns the whole text of a version; undefined if it was not recorded. */
   async text(object: ObjectId, number: number): Promise<string | undefined> {
-    return this.#textOf((await this.#read(object)).heads[number - 1]);
+    return textOfVersion(this.#timeline.present, (await this.#read(object)).heads[number - 1]);
   }
 
   /** Returns the file changes that a transcript shows but none of its calls made, in order. */
@@ -225,7 +253,7 @@ export class SessionActors {
     const name = pathOf((await describe(this.#timeline, [object])).get(object)) ?? '';
     const shown = new Set<Step>();
     for (const touch of touched)
-      if (touch.call.changes && touch.call.unanswered && (await this.#isShownLater(touch, { name, versions })))
+      if (touch.call.changes && touch.call.unanswered && (await isShownLater(present, touch, { name, versions })))
         shown.add(touch.step);
     const touches = touched.map((touch): Touch => {
       const isMade = touch.changes && (!touch.call.failed || shown.has(touch.step));
@@ -238,25 +266,6 @@ export class SessionActors {
     );
     const unrecorded = touches.filter(({ step, isMade }) => isMade && !written.has(step.seq));
     return { name, heads: versions, touches, unrecorded, versions: acted };
-  }
-
-  async #textOf(head: HistoryHead | undefined): Promise<string | undefined> {
-    const { document, marks } = head ?? {};
-    if (document === undefined || marks === undefined) return undefined;
-    const [found] = await this.#timeline.present.versionsIn([{ document, marks }]);
-    return found === undefined ? undefined : (await this.#timeline.present.wholeText(found))?.text;
-  }
-
-  /** Returns whether the next recorded text has the texts of a call without a recorded result. */
-  async #isShownLater(
-    { step, call }: Named,
-    { name, versions }: Pick<ReadFile, 'name'> & { readonly versions: readonly HistoryHead[] },
-  ): Promise<boolean> {
-    const change = askedChange(call, name);
-    const next = versions.find((one) => one.validTime.getTime() > step.at && versionState(one) === 'text');
-    const text = change === undefined || next === undefined ? undefined : await this.#textOf(next);
-    const put = change === undefined ? [] : putTexts(change);
-    return put.length > 0 && put.every((one) => text?.includes(one) === true);
   }
 
   async #staleOf(object: ObjectId): Promise<readonly StaleCall[]> {

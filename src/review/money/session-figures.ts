@@ -2,7 +2,8 @@ import { hasTokens, modelCallsOf } from '../../history/rebuild/model-calls.js';
 import type { SessionId } from '../../objects/ids.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import { changedBy, ownSteps, sessionCalls } from '../ask/session-calls.js';
+import { ownSteps, sessionCalls } from '../ask/session-calls.js';
+import { changedFiles } from '../authors/made-changes.js';
 import { addCall, noSpending, type Spending } from './call-cost.js';
 
 /** The figures of a session in a list. */
@@ -48,7 +49,7 @@ export async function sessionFigures(snapshot: StoreSnapshot, session: SessionId
     calls: modelCallsOf(steps).length,
     toolCalls: calls.length,
     spent: spentIn(steps),
-    filesChanged: changedBy(calls).size,
+    filesChanged: (await changedFiles(snapshot, session, steps)).size,
     failures: calls.filter(({ failed, unanswered }) => failed && !unanswered).length,
     ...(model === undefined ? {} : { model }),
     ...(steps[0] === undefined ? {} : { from: steps[0].at }),

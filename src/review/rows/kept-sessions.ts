@@ -91,7 +91,7 @@ export interface KnownFigures {
 /** The file with figures of sessions. */
 export const FIGURES: KeptFile<KnownFigures> = {
   name: 'session-figures.json',
-  version: 3,
+  version: 4,
   facts: z.object({
     title: z.string(),
     figures: z.object({

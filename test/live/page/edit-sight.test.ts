@@ -1,11 +1,18 @@
+import { utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import type { SessionId } from '../../../src/objects/ids.js';
 import { conversation } from '../../../src/page/server/conversation.js';
 import { fileAuthors, staleCalls } from '../../../src/page/server/file-authors.js';
 import { askRequest } from '../../../src/page/server/request-view.js';
+import { editSights } from '../../../src/review/authors/edit-sights.js';
+import { sessionFigures } from '../../../src/review/money/session-figures.js';
 import { askHere } from '../../support/ask-here.js';
-import { suiteData } from '../../support/mcp-clients.js';
+import { mentions, openClient, wholeRead } from '../../support/context.js';
+import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 import { RecordingLines, replay, reviewedRecordings } from '../../support/replays.js';
+import { callReport } from '../../support/tracked-project.js';
 
 const FAILED = { failed: true };
 const missing = 'String to replace not found in file.';
@@ -24,6 +31,8 @@ describe('the edits of an imported session', () => {
     };
     const lines = new RecordingLines()
       .user('Mend it.')
+      .reads('c0', '/p/c.ts', 'b8\nc9\n')
+      .reads('c0a', '/p/d.ts', 'd1\n')
       .reads('c1', '/p/a.ts', 'one\ntwo\n')
       .calls('c2', 'Edit', edit('/p/a.ts', 'three', 'drei'))
       .answers('c2', missing, FAILED)
@@ -34,10 +43,14 @@ describe('the edits of an imported session', () => {
       .answers('c5', '     1→b1\n     2→b2', { twin: part })
       .calls('c6', 'Edit', edit('/p/b.ts', 'b8', 'B8'))
       .answers('c6', missing, FAILED)
+      .calls('c6a', 'Edit', edit('/p/a.ts', 'b2', 'B2'))
+      .answers('c6a', missing, FAILED)
       .calls('c7', 'Edit', edit('/p/b.ts', 'b1\nb2', 'B'))
       .answers('c7', 'The file has been updated.')
       .calls('c8', 'Edit', edit('/p/a.ts', 'one', 'eins\nneu'))
+      .calls('c8a', 'Edit', edit('/p/d.ts', 'd1', 'd2'))
       .compacts('We mended it.')
+      .reads('c8b', '/p/d.ts', 'd2\n')
       .edits('c9', '/p/a.ts', 'eins\nneu\nzwei\n', 'zwei', 'zwo')
       .user('Put it back.')
       .calls('c10', 'Bash', { command: 'git stash -q' })
@@ -59,14 +72,17 @@ describe('the edits of an imported session', () => {
       tool === 'edit' ? [[files[0]?.sight?.is_doubtful, files[0]?.sight?.sentence]] : [],
     );
     const whole = 'The context had all of version 1';
+    const own = `${whole}, with the agent's own edits up to version 2`;
     const lines = 'The context had only lines 1–2 of version 1.';
     expect(sights).toEqual([
       [true, `${whole}. The replaced text is not in version 1.`],
       [false, `${whole}. The replaced text is in version 1.`],
-      [true, `${whole}, with the agent's own edits up to version 2. The replaced text is not in version 2.`],
-      [true, `${lines} The replaced text is not in these lines.`],
+      [true, `${own}. The replaced text is not in version 2.`],
+      [true, `${lines} The replaced text is not in these lines. It is in version 1 of c.ts.`],
+      [true, `${own}. The replaced text is not in version 2. It is in the lines of b.ts that the agent had read.`],
       [false, `${lines} The replaced text is in these lines.`],
-      [false, `${whole}, with the agent's own edits up to version 2. The replaced text is in version 2.`],
+      [false, `${own}. The replaced text is in version 2.`],
+      [false, `${whole}. The replaced text is in version 1.`],
       [true, expect.stringMatching(/^The context no longer had any part of it\. .* version 2 at call \d+\.$/)],
     ]);
   });
@@ -80,21 +96,62 @@ describe('the edits of an imported session', () => {
     expect(view.edits).toEqual([expect.objectContaining({ step: failed?.step, name: 'edit /p/a.ts' })]);
     const { stdout } = await askHere(['log', session, '--data', suiteData()]);
     expect(stdout).toContain(sentence);
+    const { turns } = JSON.parse((await askHere(['log', session, '--json', '--data', suiteData()])).stdout);
+    const sighted = turns.flatMap((turn: { calls: object[] }) => turn.calls);
+    expect(sighted.find(({ step }: { step: number }) => step === failed?.step)).toMatchObject({
+      sights: [{ sentence, is_doubtful: true }],
+    });
+    expect(sighted.find(({ status }: { status: string }) => status === 'ok')).toMatchObject({ sights: [] });
   });
 
   test('count without a result if a later text shows them, where they were made', async () => {
     const made = await calls();
     const at = made.findIndex(({ unanswered }) => unanswered);
-    expect(made[at]).toMatchObject({ number: 8, files: [{ name: '/p/a.ts', effect: 'changed' }] });
+    expect(made[at]).toMatchObject({ number: 11, files: [{ name: '/p/a.ts', effect: 'changed' }] });
     const { versions, unrecorded } = await fileAuthors(timeline, session, '/p/a.ts');
     expect(unrecorded).toMatchObject([{ step: made[at]?.step, by: { kind: 'agent' } }]);
-    expect(versions[2]?.by).toMatchObject({ kind: 'agent', step: made[at + 1]?.step });
+    expect(versions[2]?.by).toMatchObject({ kind: 'agent', step: made[at + 3]?.step });
     const { changed, calls: stale } = await staleCalls(timeline, session);
-    expect([changed.map((one) => one.calls).sort(), stale]).toEqual([[1, 3], []]);
+    expect([changed.map((one) => one.calls).sort(), stale]).toEqual([[1, 1, 3], []]);
+    expect((await sessionFigures(timeline.present, session as SessionId)).filesChanged).toBe(3);
   });
 
   test('are undone by a command that names the files that it put back', async () => {
     const stash = (await calls()).find(({ tool }) => tool === 'bash');
     expect(stash?.files).toMatchObject([{ name: '/p/a.ts', effect: 'put back', version: { number: 4 } }]);
   });
+});
+
+test('an edit has the version of its request, although an earlier one was stored later', async () => {
+  const { root, remove } = await temporaryRoot();
+  const client = await openClient(root);
+  try {
+    const session = await client.openSession();
+    const write = async (text: string, secondsAgo: number): Promise<void> => {
+      const at = Date.now() / 1_000 - secondsAgo;
+      await writeFile(join(root, 'a.ts'), text);
+      await utimes(join(root, 'a.ts'), at, at);
+    };
+    const args = { path: 'a.ts' };
+    const read = async (content: string): Promise<unknown> => {
+      const readings = [await wholeRead(client, 'a.ts')];
+      return (await session.recordCall(callReport({ args, content, readings }))).applied;
+    };
+    await write('one\n', 60);
+    await read('one\n');
+    await session.assemble({ deliver: 'library' });
+    await write('two\n', 30);
+    const change = { ...args, oldText: 'two', newText: 'three' };
+    const failed = { tool: 'edit', args: change, status: 'fail', content: missing } as const;
+    await (await session.recordCall(callReport({ ...failed, mentions: await mentions(client, ['a.ts']) }))).applied;
+    await read('two\n');
+    const timeline = await Timeline.open(await client.delivered());
+    const [edit] = (await editSights(timeline, session.id, () => true)).values();
+    expect([...(edit?.files.values() ?? [])].map(({ sentence }) => sentence)).toEqual([
+      'The context had all of version 1. The replaced text is not in version 1.',
+    ]);
+  } finally {
+    await client.close();
+    await remove();
+  }
 });
