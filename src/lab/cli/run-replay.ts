@@ -10,7 +10,7 @@ import { sessionId } from '../../objects/ids.js';
 import { systemCode } from '../../process/system-error.js';
 import { defined } from '../../values/defined.js';
 import { codeOf, errorOf } from '../../values/thrown.js';
-import { summariseRecording } from '../replay/dry-run.js';
+import { recordedPlace, summariseRecording } from '../replay/dry-run.js';
 import { findRecordings, othersLine } from '../replay/find-recordings.js';
 import { parseReplayConfig } from '../replay/replay-config.js';
 import { openReplayDatabase } from '../replay/replay-database.js';
@@ -56,15 +56,19 @@ async function reportFolder(path: string | undefined): Promise<void> {
 }
 
 /**
- * Stores a recording's agent for the list of sessions. If a session has no title, the list shows
- * its first words.
+ * Stores a recording's agent and folder for the list of sessions. If a session has no title, the
+ * list shows its first words.
  */
-async function noteReplayed(dataDir: string, path: string, { recording, sessions }: ReplayReport): Promise<void> {
+export async function noteReplayed(
+  dataDir: string,
+  path: string,
+  { recording, sessions }: Pick<ReplayReport, 'recording' | 'sessions'>,
+): Promise<void> {
   const [first] = sessions;
   if (first === undefined) return;
-  const { mtimeMs: mtime } = await stat(path);
+  const [{ mtimeMs: mtime }, place] = await Promise.all([stat(path), recordedPlace(path)]);
   const agent = recording.formats[0] ?? 'replay';
-  await noteImported(dataDir, first.session, { agent, title: '', path, size: recording.bytes, mtime });
+  await noteImported(dataDir, first.session, { agent, ...place, title: '', path, size: recording.bytes, mtime });
 }
 
 async function reportOutcome(outcome: ReplayOutcome, flags: ReplayFlags): Promise<void> {

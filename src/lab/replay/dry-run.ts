@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { defined } from '../../values/defined.js';
 import { ImportCounter, LossList, type SessionCounts } from '../recordings/import-counts.js';
 import { type ImportOptions, importRecording } from '../recordings/import-recording.js';
 import { openRecording } from '../recordings/open-recording.js';
@@ -58,4 +59,11 @@ export async function summariseRecording(
     complete: losses.complete,
     losses: losses.report,
   };
+}
+
+/** Returns the agent and the folder of a recording's first session, as far as it names them. */
+export async function recordedPlace(path: string): Promise<{ readonly agent?: string; readonly folder?: string }> {
+  for await (const entry of importRecording(await openRecording(path), { onLoss: () => undefined }))
+    if (entry.kind === 'session') return defined({ agent: entry.agent, folder: entry.cwd });
+  return {};
 }
