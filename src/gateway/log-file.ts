@@ -50,22 +50,22 @@ export class LogFile {
     return this.#size;
   }
 
-  /** Whether truncating after a failed write failed. The file then takes no more entries. */
+  /** Whether the file takes no more entries: closed, or a failed write could not be undone. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
 
   /**
-   * Appends an entry and returns its number. Rejects with system errors; then nothing was written.
+   * Appends an entry and returns its number. If it rejects with a system error, it wrote nothing.
    */
   append(entry: LogEntry): Promise<number> {
     return this.#serial(async (batch) => this.#add(batch, entryPayload(entry)));
   }
 
   /**
-   * Appends the spans of one or two bodies that the file does not have yet, and an entry that
-   * refers to all their spans. Masks each span once. Returns the number of the entry. Rejects with
-   * system errors, and has then written nothing.
+   * Appends an entry that refers to all spans of one or two bodies. Before it, appends the spans
+   * that the file lacks. Masks each span once. Returns the number of the entry. If it rejects with a
+   * system error, it wrote nothing.
    */
   appendBody(
     body: LoggedBody,

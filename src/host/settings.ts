@@ -65,7 +65,7 @@ export interface Settings {
   /** The secrets to mask before anything is recorded (`--mask`, or PALIMPSEST_MASK, or `known`). */
   readonly mask?: MaskSetting;
   /**
-   * Whether agents also get the results of their tools masked (`--mask-answers`, or
+   * Whether to mask the tool results that agents get, too (`--mask-answers`, or
    * PALIMPSEST_MASK_ANSWERS=1).
    */
   readonly maskAnswers?: boolean;
@@ -105,7 +105,7 @@ export interface ServerSettings extends Settings {
   readonly startedBy?: string;
   /** Whether to take over a session that another process has open. */
   readonly takeOver: boolean;
-  /** The failure that acknowledged steps survive: the end of the process, or of power. */
+  /** The failure that acknowledged steps survive: a crash of the process, or a loss of power. */
   readonly durability: 'process' | 'power';
   readonly policy: StepPolicy;
   readonly tools: ToolOptions;
@@ -213,7 +213,7 @@ function tokenReader(env: Environment): (() => string) | undefined {
 }
 
 /**
- * Returns the secrets to mask by PALIMPSEST_MASK. @throws {UsageError} usage – an unknown value
+ * Returns the value of PALIMPSEST_MASK. @throws {UsageError} usage – an unknown value
  */
 export function maskSetting(env: Environment): MaskSetting | undefined {
   const named = variable(env, 'PALIMPSEST_MASK');

@@ -58,8 +58,9 @@ function byPlace<T extends { readonly index: number }>(
 
 /**
  * Returns the list for a model call: the harness's messages since the running turn or epoch began,
- * with our messages before and after. In an epoch, some of our messages are in between. An insert
- * comes after all messages of its index, so that it never separates a call from its result.
+ * with our messages before and after. In an epoch, some of our messages are in between. Such a
+ * message comes after every harness message of its index, so it never separates a call from its
+ * result.
  */
 export function composed<M>(
   { places, messages, said, withReferences }: Pick<HarnessList<M>, 'places' | 'messages' | 'said' | 'withReferences'>,
@@ -142,9 +143,10 @@ export class HandedLists {
 }
 
 /**
- * Makes the harness's own lists that replace ours. Thoughts that a model had with our context may
- * be bound to it. A provider may reject them after another beginning (divergence E9), so they are
- * left out. Later thoughts, and thoughts that are not bound, stay.
+ * Builds the harness's own lists that are sent instead of ours. A provider may bind thoughts to the
+ * request that the model got, and reject them in a request with another beginning (divergence E9).
+ * So bound thoughts from requests with our context are left out. Later thoughts, and thoughts that
+ * are not bound, stay.
  */
 export class OwnLists<M> {
   #left: ReadonlySet<string> = new Set();
@@ -155,7 +157,7 @@ export class OwnLists<M> {
   of({ messages, idOf, withoutThoughts }: Pick<HarnessList<M>, 'messages' | 'idOf' | 'withoutThoughts'>): readonly M[] {
     const ids = messages.map(idOf);
     const goesOn = this.#before?.every((id, i) => id === ids[i]) === true;
-    // If the list has another beginning, earlier thoughts are bound to a beginning that is gone.
+    // The list does not continue the last one. Earlier thoughts may be bound to another beginning.
     if (!goesOn) this.#left = new Set(ids);
     this.#before = ids;
     return messages.map((message, i) => (this.#left.has(ids[i] ?? '') ? withoutThoughts(message) : message));
@@ -171,9 +173,9 @@ interface SentOwnList {
 }
 
 /**
- * Decides when our list may return after a model call that used the harness's own list. Until the
- * user's next message, our list would change the beginning of the request. The provider's cache
- * would miss, and bound thoughts would be lost.
+ * Decides when our list may be sent again after a model call that used the harness's own list.
+ * Until the user's next message, our list would change the beginning of the request. The provider's
+ * cache would miss, and bound thoughts would be lost.
  */
 export class BypassedTurns {
   readonly #sent = new Map<string, SentOwnList>();

@@ -39,7 +39,7 @@ interface ReadBatch {
 }
 
 /**
- * Splits a list into parts of at least `atOnce` items. Items with one time stay in one part,
+ * Splits a list into parts of at least `atOnce` items. Items with the same time stay in one part,
  * because their places are ordered by name.
  */
 function partsOf<T>(
@@ -62,7 +62,7 @@ function partsOf<T>(
 /** Places whose texts may match, as an index proposes them. */
 export interface ProposedPlaces {
   readonly places: readonly SearchedPlace[];
-  /** Texts of the candidates that do not match. */
+  /** Compared texts that do not match. */
   readonly others: readonly string[];
 }
 

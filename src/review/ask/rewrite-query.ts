@@ -134,9 +134,9 @@ class QueryRewriter {
   }
 
   /**
-   * Rewrites a clause that heads answer directly. For list members it looks up the attribute,
-   * because for a triple the database would unfold every list for each entity. `any?` makes the
-   * database read a joined file last.
+   * Rewrites a clause about an attribute that heads store unchanged. For the members of a list it
+   * uses `get-attr`, because for a triple the database would unfold every list for each entity. For
+   * files joined by a hash, `any?` makes the database read the file last.
    */
   #plain({ e, a, v }: Triple, scope: Scope): Clauses {
     if (scope !== 'top' || !isVariable(e)) return [triple(e, a, v)];
@@ -147,7 +147,7 @@ class QueryRewriter {
     const constants = constantsOf(v);
     const other = constants === undefined ? v : anyOf(constants);
     const chosen = !isOwn || isOpen(v) || other === undefined ? [] : [[call('==', value, other)]];
-    // The database looks up every attribute but the id.
+    // `get-attr` cannot look up the id.
     const found = a === 'xt/id' ? [call('identity', e), value] : [call('get-attr', e, kw(a)), [value, ELLIPSIS]];
     return [found, ...chosen];
   }
@@ -186,7 +186,7 @@ class QueryRewriter {
     if (kept === 'folded') return this.#folded(asked, scope);
     if (kept === 'shared') return this.#shared(asked, scope);
     if (kept === 'direct') return this.#plain(asked, scope);
-    // Every object has a content. All other attributes exist on the same objects as in the SSOT.
+    // Without a value, a clause only tests that the attribute exists. Every object has a content.
     if (isOpen(v)) return this.#plain({ e, a: a === 'content' ? 'identity_hash' : a, v: undefined }, scope);
     if (kept === 'running') return this.#running(asked, scope);
     const constants = constantsOf(v);
@@ -196,7 +196,7 @@ class QueryRewriter {
   }
 
   /**
-   * Rewrites a clause about an attribute that parts have, too. Only objects have an identity hash.
+   * Rewrites a clause about an attribute that parts also have. Only objects have an identity hash.
    */
   #shared({ e, a, v }: Triple, scope: Scope): Clauses {
     const isObject: Triple = { e, a: 'identity_hash', v: undefined };
@@ -273,7 +273,7 @@ class QueryRewriter {
       if (!isVariable(found?.e) || found.e.name !== e.name || constantsOf(found.v) === undefined) return false;
       return ownMember(SSOT_ATTRIBUTES, attributeAsked(found.a)) === 'direct';
     });
-    // Only the argument has a value, so the database finds all pairs in one query.
+    // Only the argument is bound before the join, so the database finds all pairs in one query.
     return call('or-join', [[this.#argument(true)], e, v], call('and', ...narrowing, ...leg));
   }
 
@@ -390,8 +390,8 @@ class QueryRewriter {
 
 /**
  * Rewrites a reviewer's query over the SSOT's documents into a query over the stored documents
- * (decision G11). Folded values become arguments. Attributes stored in another form are read by
- * other clauses. Parts never match.
+ * (decision G11). Folded values become arguments. A clause about an attribute that is stored in
+ * another form is replaced by clauses that read this form. Parts never match.
  *
  * @throws {HistoryError} `query-refused`, `query-too-wide`, `query-timeout`
  */
