@@ -19,7 +19,7 @@ type EventType = ContextEvent['event_type'];
 /** Ids of the runtime that a record passes on to its event. */
 const RUNTIME_IDS = ['task_id', 'run_id', 'attempt_id', 'action_id', 'evidence_id'] as const;
 
-/** The input of events, in addition to the rest of the bundle. */
+/** The input of `contextEvents` besides the bundle. */
 export interface EventSource {
   readonly session: string;
   readonly steps: readonly Step[];
@@ -90,7 +90,7 @@ class EventList {
   }
 }
 
-/** Returns the set changes of a step, by item. */
+/** Returns a step's set changes: for each verb, the ids of its items. */
 function changeData(changes: SetChanges, table: ItemTable): Metadata | undefined {
   const named = (['activate', 'deactivate', 'pin', 'unpin'] as const).flatMap((verb) => {
     const items = (changes[verb] ?? []).filter((id) => table.has(id));
@@ -99,7 +99,9 @@ function changeData(changes: SetChanges, table: ItemTable): Metadata | undefined
   return named.length === 0 ? undefined : Object.fromEntries(named);
 }
 
-/** Converts a recorded event whose type is one of the draft's. Drops statuses and redacted text. */
+/**
+ * Converts a recorded event of a type in the Agent Context draft. Drops statuses and redacted text.
+ */
 function recordedEvent(
   { turn, seq, at, body }: ContextRecord<'event'>,
   { redactor, table }: EventSource,

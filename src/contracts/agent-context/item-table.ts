@@ -20,7 +20,7 @@ const REVIEWER: Item['visibility'] = ['reviewer'];
 export const recordName = (kind: string, record: object): string =>
   `${kind}-${hashText(JSON.stringify(record)).slice(0, 24)}`;
 
-/** Maps a field of an item's origin to the name that the harness uses for it. */
+/** Returns the mapping of a source to the harness's own id of its message or call. */
 function nativeMapping(field: string, value: string | undefined): Source['external_mappings'] {
   return value === undefined ? undefined : [{ system: 'model_api', field, value: value.slice(0, 400) }];
 }

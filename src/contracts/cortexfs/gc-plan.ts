@@ -11,7 +11,7 @@ export interface GcPolicy {
   /** The time that packs and `swap` chunks stay after their last write, in milliseconds. */
   readonly packTtl: number;
   readonly swapTtl: number;
-  /** Minimum number of references in the index that keep a blob. */
+  /** A blob with at least this number of references in the index is kept. */
   readonly dedupMinRefs: number;
 }
 
@@ -148,7 +148,7 @@ const age = (ms: number): string => `${Math.floor(ms / 1_000)} s`;
 
 /**
  * Plans which derived files are removed: packs, chunks that the raw files can rebuild, and blobs
- * without references. Raw files, children's files and other kinds always stay. Pure.
+ * without references. Raw files, child agents' files and other kinds always stay. Pure.
  */
 export function planCollection({ files, writtenAt }: DatedFiles, policy: GcPolicy, now: number): GcPlan {
   const collected: GcPlan['collected'][number][] = [];

@@ -24,7 +24,7 @@ import {
 import type { StripCall } from './strip-call.js';
 import { versionMarks } from './version-marks.js';
 
-/** The state of a session that a follower has, up to a transaction. */
+/** The state of a session at the newest transaction that the page has. */
 export interface StripPlace {
   readonly session: SessionId;
   readonly txId: number;
@@ -40,15 +40,15 @@ export interface StripPlace {
   readonly states: ReadonlyMap<ObjectId, BandState>;
   /** Files whose text was in some context, with the valid time of their newest version. */
   readonly files: ReadonlyMap<ObjectId, number>;
-  /** The columns and rows of a transcript. Undefined for any other session. */
+  /** The columns and rows, if they come from the session's transcript. */
   readonly told?: Told;
 }
 
-/** The steps of a session whose requests its transcript shows, and their columns and rows. */
+/** A session whose requests are known from its transcript: its steps, and its columns and rows. */
 interface Told {
   readonly steps: readonly Step[];
   readonly calls: readonly StripCall[];
-  /** The number of state changes of each row that the follower has. */
+  /** For each row, the number of state changes that the page has. */
   readonly changes: ReadonlyMap<ObjectId, number>;
 }
 
@@ -144,7 +144,7 @@ export async function stripPlace(snapshot: StoreSnapshot, session: SessionId): P
   };
 }
 
-/** Returns the rows of a transcript with the state changes that a follower does not have. */
+/** Returns the rows of a transcript with the state changes that the page does not have. */
 const newChanges = (ways: Ways, before: Told['changes']): Ways =>
   new Map(
     [...ways].flatMap(([id, way]) => {
@@ -173,7 +173,7 @@ export async function stripChange(
   const [lineage, head] = await Promise.all([present.lineage(session), present.sessionHead(session)]);
   if (lineage === undefined) return { place: { ...place, txId: txOf(present) } };
   const upto = head?.marks.upto ?? 0;
-  // The provider's statement about the last context arrives with a later step.
+  // The provider's token counts for the last context arrive with a later step.
   const again = handedAt !== undefined && known - handedAt < MOST_REREAD;
   const first = Math.min(known + 1, handedAt === undefined ? turnFrom : again ? handedAt + 1 : known + 1);
   const [all, kept] = await Promise.all([
