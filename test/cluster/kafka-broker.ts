@@ -30,7 +30,7 @@ export interface KafkaBroker {
   remove(): Promise<void>;
 }
 
-/** Any base64 of 16 bytes: a cluster of one. */
+/** Kafka accepts any base64 text of 16 bytes. */
 const CLUSTER_ID = 'AAAAAAAAAAAAAAAAAAAAAQ';
 const PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule';
 

@@ -39,12 +39,12 @@ async function built(fill: (dir: string) => Promise<unknown>): Promise<OtherBuil
   }
 }
 
-/** The program as it was at a commit. */
+/** Builds the program as it was at a commit. */
 export function buildOfCommit(commit: string): Promise<OtherBuild> {
   return built((dir) => run('sh', ['-c', 'git archive "$1" | tar x -C "$2"', 'sh', commit, dir], { cwd: root }));
 }
 
-/** This program with another number of the format that it reads and writes. */
+/** Builds this program with another data format number. */
 export function buildOfFormat(format: number): Promise<OtherBuild> {
   return built(async (dir) => {
     await Promise.all(PARTS.map((part) => cp(join(root, part), join(dir, part), { recursive: true })));

@@ -23,10 +23,10 @@ describe('the cost of a steered session without Palimpsest', () => {
       { steps, calls: new Map() },
     );
 
-  test('has the whole history in each request, and its beginning from the cache while that lasts', () => {
+  test('counts the whole history in each request, and reads its beginning from the cache until that expires', () => {
     const second = 5_000 + Math.ceil(8_000 / 4);
     const [warm, cold] = [alone(MINUTE), alone(180 * MINUTE)];
-    // The history is estimated, so the sums are about these.
+    // The history is estimated, so the sums are only approximate.
     expect(warm?.amount).toBeCloseTo(price(0, 5_000) + price(5_000, second - 5_000), 2);
     expect(cold?.amount).toBeCloseTo(price(0, 5_000) + price(0, second), 2);
     expect(cold?.amount).toBeGreaterThan(1.3 * (warm?.amount ?? Number.POSITIVE_INFINITY));

@@ -40,7 +40,7 @@ const why = (own: CountedCall, all: readonly Step[], compared?: PrefixDiff): str
   lossSentence(own, all, compared).sentence;
 
 describe('the sentence of a lost cache', () => {
-  test('has the provider’s number, and the change of the request if that explains it', () => {
+  test('gives the provider’s number, and names the change of the request if that explains it', () => {
     expect(why(call, steps, diff(18_000))).toBe(
       '19,243 tokens were written again in turn 7 because src/cart.ts changed.',
     );
@@ -99,7 +99,7 @@ describe('the sentence of a lost cache', () => {
     expect(why(last(81_000), all)).toMatch(/Nothing recorded shows why\.$/);
     expect(why(last(82_304), all)).toMatch(/Nothing recorded shows why\.$/);
     expect(why(last(9_600), all)).toMatch(/because the agent paused for 8 minutes/);
-    // A cache that was kept up to a turn did not end in a pause.
+    // A cache that was still read up to a turn did not expire during the pause.
     const early = comparedCalls(
       [12_000, 90_000, 95_000].map((prompt, i) => ({
         ...call,
@@ -156,7 +156,7 @@ describe('the sentence of a lost cache', () => {
   });
 });
 
-test('a call of a transcript without a count has no claim about its cache', () => {
+test('claims nothing about the cache of a transcript call that the provider did not count', () => {
   expect(uncountedSentence({ kind: 'transcript' })).toMatch(/^The provider's count of this call is not recorded/);
   expect(uncountedSentence({ kind: 'transcript', usage: { input: 1 } })).toBeUndefined();
   expect(uncountedSentence({ kind: 'sent' })).toBeUndefined();
@@ -178,7 +178,7 @@ describe('a fall of the provider’s count', () => {
     expect(fallSentence(fallen, [stepAt(1, 0), stepAt(2, MINUTE, { event })])).toBeUndefined();
   });
 
-  test('is the difference of the prompts, without small ones and failed calls', () => {
+  test('is the difference of two prompts, and ignores small differences and failed calls', () => {
     const prompts = [135_152, 0, 99_948, 99_900].map((input, i) => ({
       ...call,
       number: i + 1,
