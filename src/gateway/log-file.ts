@@ -64,8 +64,8 @@ export class LogFile {
 
   /**
    * Appends an entry that refers to all spans of one or two bodies. Before it, appends the spans
-   * that the file lacks. Masks each span once. Returns the number of the entry. If it rejects with a
-   * system error, it wrote nothing.
+   * that the file lacks. Masks each span once. Returns the number of the entry. If it rejects with
+   * a system error, it wrote nothing.
    */
   appendBody(
     body: LoggedBody,
