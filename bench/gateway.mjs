@@ -24,6 +24,9 @@ const isSteering = process.argv[2] === 'steer';
 const calls = Number(process.argv[isSteering ? 3 : 2] ?? 300);
 const answerMs = Number(process.argv[4] ?? 300);
 const OBJECTS = 200;
+/** Model calls of a steered turn. The last one answers with words, the others with a tool call. */
+const TURN = 6;
+const BEFORE = (OBJECTS * TURN) / (TURN - 1);
 /** `answer`: the response to a steered request. Before the measured calls, it ends at once. */
 let [received, answer, isMeasured] = [0, undefined, false];
 
@@ -143,9 +146,11 @@ async function measureSteering() {
   const processors = () => [processorTime(gateway.pid), processorTime(jvm)];
   let begun = processors();
   const event = (data) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
-  for (let index = 0; index < OBJECTS + calls; index += 1) {
+  for (let index = 0; index < BEFORE + calls; index += 1) {
     const name = `toolu_${index}`;
-    if (index % 5 === 0) messages.push({ role: 'user', content: [{ type: 'text', text: `go on with part ${index}` }] });
+    const isLast = index % TURN === TURN - 1;
+    if (index % TURN === 0)
+      messages.push({ role: 'user', content: [{ type: 'text', text: `go on with part ${index}` }] });
     const text = JSON.stringify({
       model: 'claude-opus-5-5',
       stream: true,
@@ -153,16 +158,18 @@ async function measureSteering() {
       tools: [{ name: 'Bash', description: 'runs a command', input_schema: { type: 'object' } }],
       messages,
     });
+    const said = { type: 'text', text: `part ${index} is done` };
+    const block = isLast ? said : { type: 'tool_use', id: name, name: 'Bash', input: {} };
     answer = [
       { type: 'message_start', message: { id: `msg_${index}`, role: 'assistant', content: [], usage: {} } },
-      { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: name, name: 'Bash', input: {} } },
+      { type: 'content_block_start', index: 0, content_block: block },
       { type: 'content_block_stop', index: 0 },
       { type: 'message_stop' },
     ]
       .map(event)
       .join('');
-    isMeasured = index >= OBJECTS;
-    if (index === OBJECTS) {
+    isMeasured = index >= BEFORE;
+    if (index === BEFORE) {
       await rested(jvm);
       begun = processors();
     }
@@ -175,11 +182,10 @@ async function measureSteering() {
       if (received < text.length) whole.steered += 1;
     }
     const input = { command: `show part ${index}` };
-    const isLast = index % 5 === 4;
-    messages.push({ role: 'assistant', content: [{ type: 'tool_use', id: name, name: 'Bash', input }] });
+    messages.push({ role: 'assistant', content: [isLast ? said : { ...block, input }] });
+    if (isLast) continue;
     const content = `part ${index}\n${`a line ${index} of output that the command wrote\n`.repeat(30)}`;
     messages.push({ role: 'user', content: [{ type: 'tool_result', tool_use_id: name, content }] });
-    if (isLast) messages.push({ role: 'assistant', content: [{ type: 'text', text: `part ${index} is done` }] });
   }
   const [ours, database] = processors().map((ms, i) => ((ms - begun[i]) / calls).toFixed(0));
   console.log(`${calls} calls of a steered session behind ${OBJECTS} objects, ${whole.steered} of them shorter\n`);
