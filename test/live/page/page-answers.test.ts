@@ -17,10 +17,14 @@ const { api } = served;
 
 /**
  * An answer without the time of reading and without other sessions, because those of a server
- * differ.
+ * differ. Other suites may also damage their sessions meanwhile.
  */
 function ofItself(answer: unknown, sessions: readonly string[]): unknown {
-  const { basis: _moment, ...rest } = JSON.parse(JSON.stringify(answer)) as Readonly<Record<string, unknown>>;
+  const {
+    basis: _moment,
+    damaged: _others,
+    ...rest
+  } = JSON.parse(JSON.stringify(answer)) as Readonly<Record<string, unknown>>;
   if (!Array.isArray(rest.sessions)) return rest;
   return {
     ...rest,
