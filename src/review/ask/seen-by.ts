@@ -328,17 +328,19 @@ export interface Sightings {
 export async function seenBy(timeline: Timeline, object: ObjectId): Promise<Sightings> {
   const { present } = timeline;
   const asked = { sessions: new SightedSessions(timeline), object, versions: await present.versions(object) };
-  const sightings: Sighting[] = [];
-  const damaged: DamagedSession[] = [];
-  await pLimit(AT_ONCE).map(await present.sessions(), async ({ id }) => {
+  const found = await pLimit(AT_ONCE).map(await present.sessions(), async ({ id }) => {
     try {
       const isKnown = (await present.sets(id)).sets.index.includes(object);
       const sighting = isKnown ? await sightingIn(asked, id) : undefined;
-      if (sighting !== undefined) sightings.push(sighting);
+      return sighting === undefined ? {} : { sighting };
     } catch (error) {
       if (!isDamage(error)) throw error;
-      damaged.push({ session: id, why: error.message });
+      return { damage: { session: id, why: error.message } };
     }
   });
-  return { sightings: sightings.sort(byFirst), damaged };
+  // A fork knows an object since the same time as its parent, so the order must be stable.
+  return {
+    sightings: found.flatMap(({ sighting }) => sighting ?? []).sort(byFirst),
+    damaged: found.flatMap(({ damage }) => damage ?? []),
+  };
 }
