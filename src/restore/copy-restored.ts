@@ -9,7 +9,7 @@ export interface RestoredCopies {
   readonly to: string;
   /** Paths below the folder. */
   readonly written: readonly string[];
-  /** Files whose content was not stored, only its hash. */
+  /** Files without a recorded text at the moment. The database has at most their hash. */
   readonly left: readonly string[];
 }
 
@@ -40,7 +40,7 @@ export async function copyRestored({ present }: Timeline, plan: RestorePlan, fol
     for (const file of plan.files) {
       const bytes = await restoredBytes(plan, file);
       if (bytes === undefined) {
-        if (file.had !== null) left.push(file.display);
+        if (file.had !== null || file.state === 'not-recorded') left.push(file.display);
         continue;
       }
       const path = pathOf(file);

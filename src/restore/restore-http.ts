@@ -50,7 +50,9 @@ export const RESTORE_ANSWERS = {
     step: count,
     folder: z.string(),
     written: z.array(z.string()),
-    not_kept: z.array(z.string()).describe('Files with only a stored hash'),
+    not_kept: z
+      .array(z.string())
+      .describe('Files without a recorded text at the moment. The database has at most their hash'),
   }),
 };
 

@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import pLimit from 'p-limit';
 import type { FilesystemAccess } from '../filesystem/access/access.js';
 import { isWithin } from '../filesystem/access/mounts.js';
 import { readSource, type SourceReading, type UnreachableReason } from '../filesystem/access/read-source.js';
@@ -19,6 +20,8 @@ import { type FilesystemSource, filesystemSource, parseSource } from '../objects
 import type { Step } from '../objects/step.js';
 import { marksIn } from '../redaction/stored-marks.js';
 import { sessionCalls } from '../review/ask/session-calls.js';
+import { sessionActors } from '../review/authors/session-actors.js';
+import type { Head } from '../store/snapshot-rows.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import { defined } from '../values/defined.js';
 
@@ -32,6 +35,7 @@ import { defined } from '../values/defined.js';
  * - `absent-then`: the file exists now but was deleted then
  * - `read-in-part`: calls read lines of it, and the database never had all of it
  * - `never-read`: its name was known, but not its content
+ * - `not-recorded`: it was changed after its last recorded text
  * - `not-kept`: the file differs or is missing, and the database has only the hash of the agent's
  *   bytes
  * - `outside-roots`: the file is outside the allowed folders
@@ -46,6 +50,7 @@ export const FILE_STATES = [
   'absent-then',
   'read-in-part',
   'never-read',
+  'not-recorded',
   'not-kept',
   'outside-roots',
   'unreachable',
@@ -61,9 +66,12 @@ export interface PlannedFile {
   readonly source: FilesystemSource;
   readonly display: string;
   readonly state: FileState;
-  /** The reason for `unreachable` and `not-regular` in one word; the lines of `read-in-part`. */
+  /**
+   * The reason for `unreachable` and `not-regular` in one word; the lines of `read-in-part`; the
+   * last change of `not-recorded`.
+   */
   readonly why?: string;
-  /** The hash of the agent's bytes. Null if it had none. */
+  /** The hash of the agent's bytes. Null if it had none, or if they are not recorded. */
   readonly had: Sha256 | null;
   /** The hash of the bytes on disk. Null if there are none or they cannot be read. */
   readonly now: Sha256 | null;
@@ -167,6 +175,8 @@ async function importedPlaces({ present }: Timeline, session: SessionId) {
 }
 
 const MOST_PARTS = 4;
+/** Number of files whose changes are read at once. */
+const FILES_AT_ONCE = 8;
 
 /**
  * Returns the parts of files that calls read, in words: `lines 1-200, 340-380`. A listing or a
@@ -188,6 +198,29 @@ export function partsText(parts: readonly LineRange[]): string {
   const more = joined.length > MOST_PARTS ? ` and ${joined.length - MOST_PARTS} more` : '';
   const texts = joined.slice(0, MOST_PARTS).map(({ from, to = '' }) => `${from}-${to}`);
   return `lines ${texts.join(', ')}${more}`;
+}
+
+/**
+ * Returns the files whose texts at a step are not recorded, each with the last known change: by a
+ * call, or from outside. A command that only may have changed a file does not count.
+ */
+async function changedWithoutText(
+  timeline: Timeline,
+  session: SessionId,
+  { heads, last }: { readonly heads: ReadonlyMap<string, Head>; readonly last: number },
+): Promise<ReadonlyMap<string, string>> {
+  const actors = await sessionActors(timeline, session);
+  const found = await pLimit(FILES_AT_ONCE).map(heads, async ([id, { validTime }]) => {
+    const [changes, versions] = await Promise.all([actors.unrecorded(id as ObjectId), actors.versions(id as ObjectId)]);
+    const without = changes.findLast(({ step, isSure }) => isSure && step.seq <= last && step.at > validTime.getTime());
+    // A later read may show the text of an earlier change.
+    const later = versions.find(({ by, validTime: from }) => (by.step ?? last + 1) <= last && from > validTime);
+    const by = without?.by ?? later?.by;
+    if (by === undefined) return [];
+    const what = by.name ?? 'a change from outside';
+    return [[id, by.turn === undefined ? what : `${what} in turn ${by.turn}`] as const];
+  });
+  return new Map(found.flat());
 }
 
 /**
@@ -221,12 +254,25 @@ export async function planRestore(
   const heads = await snapshot.heads(index.filter((id) => snapshot.knownCall(id) === undefined));
   const { folders, filesystems } = await importedPlaces(timeline, session);
   const parts = await readParts(snapshot, steps);
+  const ofTexts = new Map(
+    [...heads].filter(([, { document }]) => document.type === 'file' && document.file_hash !== null),
+  );
+  // Other sessions record texts from the disk.
+  const unknown = (await timeline.isTranscript(session))
+    ? await changedWithoutText(timeline, session, { heads: ofTexts, last: last?.seq ?? 0 })
+    : new Map<string, string>();
   const files: PlannedFile[] = [];
   for (const id of index) {
     const head = heads.get(id);
     const recorded = head?.document.type === 'file' ? parseSource(head.document.source) : null;
     if (head === undefined || recorded === null) continue;
     const source = located(recorded, { ...options, moved: [...(options.moved ?? []), ...folders], filesystems });
+    const change = unknown.get(id);
+    if (change !== undefined) {
+      const had = { had: null, now: null, isKept: false };
+      files.push({ id, source, display: timeline.paths.display(recorded), state: 'not-recorded', why: change, ...had });
+      continue;
+    }
     const { file_hash: hash, content_hash: content } = head.document;
     const gone = head.marks.gone === true;
     const had = hash === null ? null : (hash as Sha256);
@@ -270,6 +316,7 @@ export async function restoredBytes(
 /** The states that prevent a restore in place, with the reason. */
 const OBSTACLES: Readonly<Partial<Record<FileState, string>>> = {
   'newer-outside': 'has a change that the database does not have, which would be lost',
+  'not-recorded': 'cannot be restored: it was changed after its last recorded text',
   'not-kept': 'cannot be restored: the database has only its hash',
   'outside-roots': 'is outside the allowed folders (--root)',
   unreachable: 'cannot be reached',

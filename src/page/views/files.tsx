@@ -23,6 +23,7 @@ const STATES: Readonly<Record<State, { readonly name: string; readonly tone: 'go
   'absent-then': { name: 'was deleted then', tone: 'warn' },
   'read-in-part': { name: 'read in part, never whole', tone: '' },
   'never-read': { name: 'not read by then', tone: '' },
+  'not-recorded': { name: 'changed, text not recorded', tone: '' },
   'not-kept': { name: 'only its hash was kept', tone: '' },
   'outside-roots': { name: 'outside the allowed folders', tone: '' },
   unreachable: { name: 'cannot be reached', tone: '' },
@@ -73,7 +74,7 @@ function CopyTo({ plan }: { readonly plan: RestorePlan }) {
         renderResult={({ folder, written, not_kept: left }) => (
           <>
             {plural(written.length, 'file')} in <code>{oneLine(folder, 200)}</code>
-            {left.length > 0 && `; of ${counted(left.length)} only the hash was kept`}.
+            {left.length > 0 && `; the text of ${counted(left.length)} was not recorded`}.
           </>
         )}
       />
@@ -181,7 +182,13 @@ function rowsOf(strip: Strip, plan: RestorePlan | undefined, stale: Stale | unde
   return rows.toSorted((a, b) => b.stale - a.stale || b.changes - a.changes || (a.name < b.name ? -1 : 1));
 }
 
-const UNCOMPARED: ReadonlySet<State> = new Set(['unreachable', 'outside-roots', 'read-in-part', 'never-read']);
+const UNCOMPARED: ReadonlySet<State> = new Set([
+  'unreachable',
+  'outside-roots',
+  'read-in-part',
+  'never-read',
+  'not-recorded',
+]);
 const isCompared = ({ plan }: FileRow): boolean => plan !== undefined && !UNCOMPARED.has(plan.state);
 
 const differs = ({ plan }: FileRow): boolean =>
@@ -191,7 +198,9 @@ const differs = ({ plan }: FileRow): boolean =>
 function stateText({ state, why }: RestorePlan['files'][number]): string {
   const { name } = STATES[state];
   if (why === null) return name;
-  return state === 'read-in-part' ? `${name}: ${oneLine(why, 60)}` : (ownMember(REASONS, why) ?? name);
+  return state === 'read-in-part' || state === 'not-recorded'
+    ? `${name}: ${oneLine(why, 60)}`
+    : (ownMember(REASONS, why) ?? name);
 }
 
 function Table({ rows, call }: { readonly rows: readonly FileRow[]; readonly call: number }) {

@@ -1,14 +1,59 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import type { SessionId } from '../../../src/objects/ids.js';
 import { conversation } from '../../../src/page/server/conversation.js';
 import { fileAuthors, staleCalls } from '../../../src/page/server/file-authors.js';
 import { sessionFigures } from '../../../src/review/money/session-figures.js';
+import { askHere } from '../../support/ask-here.js';
+import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 import { RecordingLines, replay, reviewedRecordings } from '../../support/replays.js';
 
 const patchOf = (path: string, from: string, to: string): string =>
   `*** Begin Patch\n*** Update File: ${path}\n@@\n-${from}\n+${to}\n*** End Patch`;
 const texts = ['one\nshared\n', 'two\nshared\n', 'three\nshared\n'] as const;
+
+test('a restore writes no text that is older than the last recorded change', async () => {
+  const room = await reviewedRecordings();
+  const { root, remove } = await temporaryRoot();
+  try {
+    const lines = new RecordingLines()
+      .user('Rename them.')
+      .reads('c1', '/p/a.ts', texts[0])
+      .reads('c2', '/p/b.ts', texts[0])
+      // The recording does not show the lines that this patch replaces.
+      .calls('c3', 'Bash', { command: `apply_patch <<'EOF'\n${patchOf('a.ts', 'unseen', 'five')}\nEOF` })
+      .answers('c3', 'Done!')
+      .reads('c4', '/p/b.ts', texts[0])
+      .reads('c5', '/p/a.ts', 'five\nshared\n');
+    const made = await replay(await room.recordings.write('unseen.jsonl', lines.text));
+    const session = made.sessions[0]?.session ?? '';
+    const restored = async (at: string, to: string) => {
+      const ask = ['restore', `${session}@${at}`, '--apply', '--to', join(root, to), '--json', '--data', suiteData()];
+      const { code, stdout, stderr } = await askHere(ask);
+      expect([code, code === 0 ? '' : stderr]).toEqual([0, '']);
+      const { files, written, not_kept: left } = JSON.parse(stdout);
+      return [files.map(({ path, state }: { path: string; state: string }) => [path, state]), written, left];
+    };
+    const steps = await (await Timeline.open(room.reviewer.store)).steps(session as SessionId);
+    const [first, second, patched, , read] = steps.flatMap(({ seq, call }) => (call === undefined ? [] : [seq]));
+    expect([first, second, patched, read].includes(undefined)).toBe(false);
+    const [known, unread] = [
+      ['/p/a.ts', 'unreachable'],
+      ['/p/b.ts', 'unreachable'],
+    ];
+    const both = ['p/a.ts', 'p/b.ts'];
+    expect(await restored(`step:${second}`, 'before')).toEqual([[known, unread], both, []]);
+    const lost = [[['/p/a.ts', 'not-recorded'], unread], ['p/b.ts'], ['/p/a.ts']];
+    expect(await restored(`step:${patched}`, 'after')).toEqual(lost);
+    expect(await restored(`step:${read}`, 'read')).toEqual([[known, unread], both, []]);
+    expect(await readFile(join(root, 'read', 'p', 'a.ts'), 'utf8')).toBe('five\nshared\n');
+  } finally {
+    await remove();
+    await room.close();
+  }
+});
 
 describe('an imported session whose commands change files', () => {
   let room: Awaited<ReturnType<typeof reviewedRecordings>>;
