@@ -270,7 +270,8 @@ async function main(kills, seed, isSteered) {
       const isThere = isSteered
         ? cli('context', session, '--raw').stdout === readFileSync(newest, 'utf8')
         : JSON.stringify(found).includes(`"gateway":${sentBodies.length}`);
-      if (isThere) break;
+      // Until every acknowledged write is in the database, `verify` does not say that all is well.
+      if (isThere && found?.ok === true) break;
       await new Promise((resolve) => setTimeout(resolve, 1_000));
     }
     console.log(
