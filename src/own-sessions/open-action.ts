@@ -11,7 +11,7 @@ import {
   writeJson,
 } from '../cli/output.js';
 import { dollars, homeless, shortCount, shortTime } from '../cli/shown-values.js';
-import { NOT_TOLD } from '../history/rebuild/transcript-parts.js';
+import { NOT_TOLD } from '../history/rebuild/not-told.js';
 import { type Environment, variable } from '../host/environment.js';
 import { openMask } from '../host/open-mask.js';
 import { openStore } from '../host/open-store.js';
@@ -44,7 +44,9 @@ const OUTCOMES: Readonly<Record<OpenedSession['outcome'], string>> = {
   followed: 'recorded from the transcript by palimpsest watch, which follows it',
 };
 
-const LIMITS = `Palimpsest did not see the requests. It shows them from the transcript, which lacks ${NOT_TOLD}.`;
+const LIMITS =
+  `Palimpsest did not see the requests. It shows them from the transcript, which lacks ${NOT_TOLD}. ` +
+  'Reasoning is not imported.';
 
 /** Returns whether a browser can be opened on this machine. */
 function hasBrowser(env: Environment): boolean {

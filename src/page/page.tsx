@@ -12,7 +12,6 @@ import { from, goTo, place } from './place.js';
 import { oneLine } from './shown-text.js';
 import { ChangesView } from './views/changes.js';
 import { ConversationView } from './views/conversation.js';
-import { FilesView } from './views/files.js';
 import { MoneyView } from './views/money.js';
 import { RequestPage } from './views/request.js';
 import { SearchView } from './views/search.js';
@@ -71,7 +70,7 @@ const SHOWN: Shown = {
   request: RequestPage,
   changes: ChangesView,
   money: MoneyView,
-  files: FilesView,
+  files: later(async () => (await import('./views/files.js')).FilesView),
   object: later(async () => (await import('./views/object.js')).ObjectView),
   search: SearchView,
   compare: later(async () => (await import('./views/compare.js')).CompareView),

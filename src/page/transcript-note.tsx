@@ -1,7 +1,7 @@
+import { NOT_TOLD, reasoningNote } from '../history/rebuild/not-told.js';
 import { isServed, useAnswer } from './ask.js';
 import { useSessionStrip } from './calls.js';
 import type { Sessions, Strip } from './wire.js';
-import { plural } from './words.js';
 
 /**
  * Returns whether an agent continues a session with its own requests, so that only its transcript
@@ -35,9 +35,8 @@ export function TranscriptNote() {
   return (
     <details class="soft" role="note">
       <summary>As the agent's transcript has it, which is not all that was sent</summary>
-      The transcript has no tools, no notes of the harness, and often no system prompt. Reasoning is not shown
-      {texts > 0 && `: its ${plural(texts, 'text')} in the transcript are not imported`}. The provider counted these,
-      too, and counts text with its own vocabulary.
+      The transcript does not have {NOT_TOLD}. {reasoningNote(texts)} The provider counted these, too, and counts text
+      with its own vocabulary.
     </details>
   );
 }

@@ -19,10 +19,6 @@ export interface TranscriptPart {
   readonly step?: Step;
 }
 
-/** Names the facts of a request that no transcript has. */
-export const NOT_TOLD =
-  "the harness's own notes, its tools, hidden reasoning, and a system prompt that is not recorded";
-
 /** Returns the tokens of a request by the provider's count; undefined without one. */
 export function countedPrompt(usage: ModelUsage | undefined): number | undefined {
   return usage === undefined ? undefined : promptTokens(usage) || undefined;

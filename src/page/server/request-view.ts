@@ -2,11 +2,12 @@ import pLimit from 'p-limit';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { modelCallsOf } from '../../history/rebuild/model-calls.js';
 import { askedMoment, type Moment, type MomentText, NOW, parseReference } from '../../history/rebuild/moment.js';
+import { NOT_TOLD, reasoningNote } from '../../history/rebuild/not-told.js';
 import type { RebuiltAssembly } from '../../history/rebuild/rebuilt-assembly.js';
 import type { SessionRequest } from '../../history/rebuild/session-requests.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { TOKENIZER } from '../../history/rebuild/tokenizer.js';
-import { countedPrompt, NOT_TOLD } from '../../history/rebuild/transcript-parts.js';
+import { countedPrompt } from '../../history/rebuild/transcript-parts.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { describe } from '../../review/ask/described-objects.js';
@@ -23,6 +24,7 @@ import {
 import { countHere, countTokens } from '../../review/ask/token-count.js';
 import type { EditSight } from '../../review/authors/edit-sight.js';
 import { editSights } from '../../review/authors/edit-sights.js';
+import { readReasoning } from '../../review/rows/import-records.js';
 import type { VersionTimes } from '../../store/queries.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
@@ -180,13 +182,14 @@ async function itemNames(
  * Returns an item for the tokens that the provider counted beyond the transcript's parts. Its text
  * says what they may be.
  */
-function untoldItem({ tokens }: RequestSide['size'], counted: number | undefined): ViewedItem {
+function untoldItem({ size: { tokens }, usage }: RequestSide, reasoning: number): ViewedItem {
+  const counted = countedPrompt(usage);
+  const lacks = `The transcript does not have ${NOT_TOLD}. ${reasoningNote(reasoning)}`;
   const text =
     counted === undefined
-      ? `The transcript does not have ${NOT_TOLD}. The provider's count of this call is not recorded.`
+      ? `${lacks} The provider's count of this call is not recorded.`
       : `The provider counted ${grouped(counted)} tokens in this request. The parts above have ${grouped(tokens)} ` +
-        `by ${TOKENIZER}. The transcript does not have ${NOT_TOLD}. The provider's model may also count the same ` +
-        'text differently.';
+        `by ${TOKENIZER}. ${lacks} The provider's model may also count the same text differently.`;
   const left = counted === undefined ? 0 : Math.max(0, counted - tokens);
   return { section: 'untold', form: 'plain', text, name: 'not in the transcript', tokens: left };
 }
@@ -222,7 +225,10 @@ export async function requestView(reader: RequestReader, request: Request): Prom
       ...defined({ type: known?.type, version }),
     };
   });
-  const edits = await editsOf(reader, of);
+  const [edits, reasoning] = await Promise.all([
+    editsOf(reader, of),
+    rebuilt === undefined ? readReasoning(reader.timeline.present, session) : 0,
+  ]);
   return {
     edits,
     session,
@@ -232,6 +238,6 @@ export async function requestView(reader: RequestReader, request: Request): Prom
     total: requests.length,
     number: at + 1,
     ...defined({ proof: of.proof, previous: requests[at - 1]?.step, next: requests[at + 1]?.step }),
-    items: rebuilt === undefined ? [...viewed, untoldItem(side.size, countedPrompt(side.usage))] : viewed,
+    items: rebuilt === undefined ? [...viewed, untoldItem(side, reasoning)] : viewed,
   };
 }

@@ -2,12 +2,14 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { AnswerBox } from '../answer-box.js';
 import { ask } from '../ask.js';
 import { askedStep, callNumber, knownTx, useQuestion, useStrip } from '../calls.js';
+import { countedTexts } from '../counted-texts.js';
 import { CutName } from '../cut-name.js';
 import { newParts } from '../new-parts.js';
 import { from, place } from '../place.js';
+import { requestSize } from '../request-size.js';
 import { sha256 } from '../sha256.js';
 import { oneLine } from '../shown-text.js';
-import { fallsOf, sectionOf } from '../strip-layout.js';
+import { fallsOf, sectionOf, usedTokens } from '../strip-layout.js';
 import { TextView } from '../text-view.js';
 import type { PastContext, RequestItem, RequestView, Strip } from '../wire.js';
 import { counted, localTime, pathEnd, plural, speaker } from '../words.js';
@@ -262,10 +264,15 @@ function showNew(): void {
 
 /** Shows the number of the call, and whether the shown request is the one that was sent. */
 function Head({ view, strip, news }: HeadProps) {
-  const { request, previous, next, items } = view;
+  const { request, previous, next } = view;
   const number = request === null || strip === undefined ? view.number : callNumber(strip, request.step);
-  const tokens = items.reduce((sum, item) => sum + item.tokens, 0);
-  const model = strip?.calls.find(({ step }) => step === request?.step)?.usage?.model;
+  const call = strip?.calls.find(({ step }) => step === request?.step);
+  const size = requestSize({
+    provider: call === undefined ? undefined : usedTokens(call),
+    texts: countedTexts(view).total,
+    isTranscript: request?.kind === 'transcript',
+  });
+  const model = call?.usage?.model;
   const fall = strip === undefined ? undefined : fallsOf(strip).find(({ step }) => step === request?.step);
   return (
     <div class="row call-head">
@@ -275,7 +282,7 @@ function Head({ view, strip, news }: HeadProps) {
           : `Call ${counted(number)}, ${request.kind === 'sent' ? 'as the model saw it' : 'as the transcript has it'}`}
         {request !== null && <small>{` turn ${request.turn} · ${localTime(request.at)}`}</small>}
       </h2>
-      <span class="soft">{plural(request?.tokens ?? tokens, 'token')}</span>
+      <span class="soft">{size}</span>
       {model !== undefined && <span class="chip">{oneLine(model, 60)}</span>}
       {fall !== undefined && (
         <span class="chip warn">the provider counted {counted(fall.fewer)} fewer; which text left is not recorded</span>

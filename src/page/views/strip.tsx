@@ -6,6 +6,7 @@ import { Chart, type ChartSeries } from '../chart.js';
 import type { CountedTexts } from '../counted-texts.js';
 import { ForkHere, UndoStep } from '../person.js';
 import { from, place, refine } from '../place.js';
+import { requestSize } from '../request-size.js';
 import { oneLine } from '../shown-text.js';
 import {
   type BandRow,
@@ -85,19 +86,17 @@ interface CallHeadProps {
 function CallHead({ strip, call, fill, texts }: CallHeadProps) {
   const column = callNumber(strip, call.step) - 1;
   const total = fill.totals[column] ?? 0;
-  const used = usedTokens(call);
+  const size = requestSize({
+    provider: usedTokens(call),
+    texts: texts?.total,
+    isTranscript: call.kind === 'transcript',
+  });
   return (
     <div class="row call-head">
       <h2>
         Context at call {column + 1} <small>{`turn ${call.turn} · ${localTime(call.at)}`}</small>
       </h2>
-      <span>
-        {used !== undefined
-          ? `${plural(used, 'token')} counted by the provider`
-          : texts === undefined
-            ? `≈ ${plural(total, 'token')}`
-            : plural(texts.total, 'token')}
-      </span>
+      <span class="soft">{size === '' ? `≈ ${plural(total, 'token')}` : size}</span>
       {call.usage?.model !== undefined && <span class="chip">{oneLine(call.usage.model, 60)}</span>}
       {call.epoch !== null && <span class="chip">epoch {call.epoch}</span>}
       {call.kind === 'unseen' && <span class="chip warn">request not seen</span>}

@@ -3,9 +3,9 @@ import { type Colours, grouped, textLines } from '../../cli/output.js';
 import type { ReviewFlags } from '../../cli/review/answer.js';
 import { answerReview, basisText } from '../../cli/review/answer.js';
 import type { ContextKind } from '../../history/rebuild/context-kind.js';
+import { NOT_TOLD } from '../../history/rebuild/not-told.js';
 import type { PastContext } from '../../history/rebuild/past-context.js';
 import type { CountTexts } from '../../history/rebuild/tokenizer.js';
-import { NOT_TOLD } from '../../history/rebuild/transcript-parts.js';
 import { ranges } from '../../history/rebuild/turn-spans.js';
 import type { ObjectId } from '../../objects/ids.js';
 import { askContext } from '../ask/ask.js';
@@ -18,7 +18,7 @@ function originText({ kind, told, delivered, matches, redacted, rebuiltFrom }: P
   if (kind === 'transcript') {
     const counted =
       told?.counted === undefined ? '' : `; the provider counted ${grouped(told.counted)} tokens in this request`;
-    return `from the transcript, which does not have ${NOT_TOLD}${counted}`;
+    return `from the transcript, which does not have ${NOT_TOLD}; reasoning is not imported${counted}`;
   }
   if (redacted === true && matches === true)
     return `the rest of the handed-out context (${delivered}): it was redacted before its import`;

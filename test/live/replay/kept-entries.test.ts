@@ -3,6 +3,7 @@ import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { transcriptEntries } from '../../../src/history/rebuild/transcript-entries.js';
 import { TranscriptReader } from '../../../src/history/rebuild/transcript-parts.js';
 import type { SessionId } from '../../../src/objects/ids.js';
+import { askRequest } from '../../../src/page/server/request-view.js';
 import { sessionStrip } from '../../../src/page/server/session-strip.js';
 import { RecordingLines, replay, reviewedRecordings } from '../../support/replays.js';
 
@@ -85,5 +86,9 @@ describe('the requests behind a compaction that a transcript describes', () => {
     ]);
     const { reasoning } = await sessionStrip(timeline, session, {});
     expect(reasoning).toBe(1);
+    const { items } = await askRequest(timeline, session, {});
+    const untold = items.find(({ section }) => section === 'untold')?.text;
+    expect(untold).toContain('Reasoning is not imported: the transcript has 1 text of it.');
+    expect(untold).not.toMatch(/does not have [^.]*reasoning/);
   });
 });
