@@ -20,7 +20,6 @@ import { type FilesystemSource, filesystemSource, parseSource } from '../objects
 import type { Step } from '../objects/step.js';
 import { marksIn } from '../redaction/stored-marks.js';
 import { sessionCalls } from '../review/ask/session-calls.js';
-import { sessionActors } from '../review/authors/session-actors.js';
 import type { Head } from '../store/snapshot-rows.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import { defined } from '../values/defined.js';
@@ -209,6 +208,7 @@ async function changedWithoutText(
   session: SessionId,
   { heads, last }: { readonly heads: ReadonlyMap<string, Head>; readonly last: number },
 ): Promise<ReadonlyMap<string, string>> {
+  const { sessionActors } = await import('../review/authors/session-actors.js');
   const actors = await sessionActors(timeline, session);
   const found = await pLimit(FILES_AT_ONCE).map(heads, async ([id, { validTime }]) => {
     const [changes, versions] = await Promise.all([actors.unrecorded(id as ObjectId), actors.versions(id as ObjectId)]);
