@@ -172,6 +172,11 @@ const SHOWING = /^(?:cat|head|tail|sed\s+-n|nl|less|awk)\b/;
 export const showsText = ({ tool, args }: NamedCall): boolean =>
   kindOfCall({ tool }) === 'shell' && SHOWING.test(scriptLine(scriptOf(args) ?? '').trim());
 
+/** Whether a call of a shell begins with a command that prints the lines that it finds. */
+export const searches = ({ tool, args }: NamedCall): boolean =>
+  kindOfCall({ tool }) === 'shell' &&
+  /^(?:rg|[ef]?grep|git\s+grep|ag|ack)\b/.test(scriptLine(scriptOf(args) ?? '').trim());
+
 /** Kinds of tools that may change files. */
 export const MAY_CHANGE: ReadonlySet<ToolKind> = new Set(['write', 'edit', 'patch', 'shell']);
 

@@ -66,8 +66,8 @@ export interface BeforeCall {
   readonly seen: (ActedVersion & { readonly step: number }) | undefined;
   /** The version on the disk. */
   readonly was: ActedVersion | undefined;
-  /** Whether it changed after the version that the agent had seen, without a recorded text. */
-  readonly isLost: boolean;
+  /** The changes after the version that the agent had seen, without a recorded text. */
+  readonly lost: readonly UnrecordedChange[];
 }
 
 /** A file whose text the agent had before a call. */

@@ -52,15 +52,27 @@ export function placesOf(change: ReplacingChange, text: string): number {
   return 1;
 }
 
-/** Returns whether some shown parts of a file have each text that a change replaces. */
-export function isShownIn(change: ReplacingChange, parts: readonly string[]): boolean {
+/** Returns a test for each text that a change replaces: whether a part of the file has it. */
+export function replacedTexts(change: ReplacingChange): readonly ((part: string) => boolean)[] {
   if (change.kind === 'replace')
-    return change.replacements.every(({ from }) => from === '' || parts.some((part) => findText(part, from).count > 0));
-  return change.hunks.every((hunk) => {
-    const bare = { ...hunk, contexts: [], atEnd: false };
-    return hunk.before.length === 0 || parts.some((part) => patched(part, [bare]) !== undefined);
-  });
+    return change.replacements.flatMap(({ from }) => (from === '' ? [] : [(part) => findText(part, from).count > 0]));
+  return change.hunks.flatMap((hunk) =>
+    hunk.before.length === 0 ? [] : [(part) => patched(part, [bareHunk(hunk)]) !== undefined],
+  );
 }
+
+/** Returns a part of a file after a change. Skips replaced texts that the part does not have. */
+export function changedPart(change: ReplacingChange, part: string): string {
+  if (change.kind === 'replace')
+    return change.replacements.reduce((now, one) => (one.from === '' ? now : (replaced(now, [one]) ?? now)), part);
+  return change.hunks.reduce(
+    (now, hunk) => (hunk.before.length === 0 ? now : (patched(now, [bareHunk(hunk)]) ?? now)),
+    part,
+  );
+}
+
+/** A part of a file may lack the lines above a hunk, and the file's end. */
+const bareHunk = (hunk: PatchHunk): PatchHunk => ({ ...hunk, contexts: [], atEnd: false });
 
 /** Returns whether each line that a change replaces is in some shown part of a file. */
 export function hasShownLines(change: ReplacingChange, parts: readonly string[]): boolean {

@@ -1,7 +1,5 @@
 import pLimit from 'p-limit';
-import { readText } from '../../harness/tool-output/read-output.js';
 import { callNumbers, modelCallsOf } from '../../history/rebuild/model-calls.js';
-import { shownCalls } from '../../history/rebuild/shown-calls.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
@@ -13,9 +11,7 @@ import {
   askedChange,
   expectsText,
   hasShownLines,
-  isShownIn,
   placesOf,
-  putTexts,
   type ReplacingChange,
 } from './asked-change.js';
 import {
@@ -26,7 +22,9 @@ import {
   type ReplacedText,
   type SeenOfFile,
 } from './edit-sight.js';
+import { type KnownText, sourcesOf } from './known-texts.js';
 import { type SessionActors, sessionActors } from './session-actors.js';
+import { ShownTexts } from './shown-texts.js';
 
 const AT_ONCE = 8;
 
@@ -34,6 +32,17 @@ const AT_ONCE = 8;
 interface InContext extends Pick<SeenOfFile, 'isRecorded' | 'whole' | 'isThere'> {
   /** The calls whose texts of the file it had. */
   readonly shown: readonly FileCall[];
+  /** The other calls that it had and that named the file: searches and commands. */
+  readonly others: readonly FileCall[];
+}
+
+/** The known facts about an edit and about the file in its request. */
+interface OfEdit {
+  readonly had: SeenOfFile;
+  readonly before: BeforeCall;
+  readonly shown: readonly FileCall[];
+  readonly printed: readonly KnownText[];
+  readonly call: SessionCall;
 }
 
 const numberAt = (versions: readonly ActedVersion[], at: number): number | undefined =>
@@ -46,11 +55,12 @@ class EditSights {
   readonly #actors: SessionActors;
   readonly #steps: readonly Step[];
   readonly #numbers: ReadonlyMap<number, number>;
-  readonly #results = new Map<ObjectId, Promise<string>>();
+  readonly #texts: ShownTexts;
   readonly #known = new Map<string, Promise<EditSight | undefined>>();
 
   constructor(timeline: Timeline, actors: SessionActors, of: { session: SessionId; steps: readonly Step[] }) {
     [this.#timeline, this.#actors, this.#session, this.#steps] = [timeline, actors, of.session, of.steps];
+    this.#texts = new ShownTexts(timeline);
     this.#numbers = callNumbers(modelCallsOf(of.steps));
   }
 
@@ -66,19 +76,23 @@ class EditSights {
     const change = askedChange(call, name);
     // A call that creates a file needs no text of it.
     if (was === undefined && before.shown.length === 0 && !expectsText(change)) return undefined;
-    const context = await this.#contextOf(object, seq, before);
-    const { whole, shown, isThere } = context;
-    const later = versions.filter(({ number }) => number > (whole ?? 0) && number <= (seen?.number ?? 0));
+    const { others, shown, ...context } = await this.#contextOf(object, seq, before);
+    const { whole } = context;
+    const isThere = context.isThere || whole !== undefined;
     const made = new Set(before.shown.flatMap(({ step, isMade }) => (isMade ? [step.seq] : [])));
+    const printed = isThere && !expectsText(change) ? [] : await this.#texts.printed(others, name);
     const had: SeenOfFile = {
-      ...context,
-      isThere: isThere || whole !== undefined,
+      ...{ ...context, isThere },
       seen: seen === undefined ? undefined : { number: seen.number, call: this.#numbers.get(seen.step) },
       was: was?.number,
-      isOwnSince: later.every(({ by }) => by.kind === 'agent' && made.has(by.step ?? 0)),
+      isOwnSince: versions
+        .filter(({ number }) => number > (whole ?? 0) && number <= (seen?.number ?? 0))
+        .every(({ by }) => by.kind === 'agent' && made.has(by.step ?? 0)),
       lines: shown.flatMap(({ lines }) => lines ?? []),
+      printed: isThere || others.length === 0 ? undefined : printedBy(printed, change),
+      later: laterBy(before, made),
     };
-    const replaced = await this.#replacedOf(object, change, { had, before, shown, call });
+    const replaced = await this.#replacedOf(object, change, { had, before, shown, printed, call });
     const isElsewhere = replaced === 'missing' && call.failed && expectsText(change);
     return editSight(had, replaced, isElsewhere ? await this.#otherFile(change, { object, seq, name }) : undefined);
   }
@@ -94,34 +108,50 @@ class EditSights {
       const text = version === undefined ? undefined : await this.#actors.text(other.object, version);
       // The result of a search may have lines of several files.
       const parts = shown.filter(({ call, isMade }) => call.reads || isMade);
-      const texts = text === undefined ? await this.#texts(parts, other.name) : [text];
-      if (!isShownIn(change, texts)) continue;
+      const texts = text === undefined ? await this.#texts.of(parts, other.name) : [{ text, from: 'read' } as const];
+      if (sourcesOf(change, texts) === undefined) continue;
       return { name: beside(other.name, name), version: text === undefined ? undefined : version };
     }
     return undefined;
   }
 
   /** Returns what the request of a call had of a file: by its transcript, or by its record. */
-  async #contextOf(object: ObjectId, seq: number, { request, shown, was, ...of }: BeforeCall): Promise<InContext> {
+  async #contextOf(
+    object: ObjectId,
+    seq: number,
+    { request, shown, was, name, ...of }: BeforeCall,
+  ): Promise<InContext> {
+    const isWritten = ({ call, isMade }: FileCall): boolean => isMade && askedChange(call, name)?.kind === 'write';
     // A version that was stored later may have an earlier valid time.
     const versions = of.versions.filter(({ number }) => number <= (was?.number ?? 0));
     if (await this.#timeline.isTranscript(this.#session)) {
-      const presences = (await (await this.#timeline.transcript(this.#session)).presences()).get(object) ?? [];
+      const presences = await (await this.#timeline.transcript(this.#session)).presences();
       const isShown = new Set(shown.map(({ step }) => step.seq));
-      const known = presences.filter(({ from, until }) => isShown.has(from) && request < until);
-      const wholes = known.flatMap(({ whole, at }) => (whole ? (numberAt(versions, at) ?? []) : []));
+      const known = (presences.get(object) ?? []).filter(({ from, until }) => isShown.has(from) && request < until);
+      const isLeft = ({ call }: FileCall): boolean =>
+        presences.get(call.id)?.some(({ whole, until }) => whole && request < until) === true;
+      const isOwn = (one: FileCall): boolean => one.isMade && one.call.changes && isLeft(one);
+      const here = shown.filter((one) => known.some(({ from }) => from === one.step.seq) || isOwn(one));
+      const times = [
+        ...known.flatMap(({ whole, at }) => (whole ? [at] : [])),
+        ...here.flatMap((one) => (isWritten(one) ? [one.step.at] : [])),
+      ];
+      const wholes = times.flatMap((at) => numberAt(versions, at) ?? []);
       return {
         isRecorded: true,
         whole: wholes.length === 0 ? undefined : Math.max(...wholes),
-        isThere: known.length > 0,
-        shown: shown.filter(({ step }) => known.some(({ from }) => from === step.seq)),
+        isThere: here.length > 0,
+        shown: here,
+        others: shown.filter((one) => !here.includes(one) && isLeft(one)),
       };
     }
     const sent = (await this.#timeline.requests(this.#session)).findLast(({ step }) => step < seq);
     if (sent?.kind !== 'sent' || sent.step < request) {
-      const last = shown.findLast(({ call, lines, isMade }) => call.reads && lines === undefined && !isMade);
+      const last = shown.findLast(
+        (one) => isWritten(one) || (one.call.reads && one.lines === undefined && !one.isMade),
+      );
       const whole = last === undefined ? undefined : numberAt(versions, last.step.at);
-      return { isRecorded: false, whole, isThere: shown.length > 0, shown };
+      return { isRecorded: false, whole, isThere: shown.length > 0, shown, others: [] };
     }
     const active = new Set<ObjectId>();
     for (const { changes } of this.#steps.filter((one) => one.seq <= sent.step)) {
@@ -130,62 +160,51 @@ class EditSights {
     }
     const there = shown.filter(({ call }) => active.has(call.id));
     const whole = active.has(object) ? numberAt(versions, sent.at) : undefined;
-    return { isRecorded: true, whole, isThere: there.length > 0, shown: there };
+    return { isRecorded: true, whole, isThere: there.length > 0, shown: there, others: [] };
   }
 
-  async #replacedOf(
-    object: ObjectId,
-    change: AskedChange | undefined,
-    of: { had: SeenOfFile; before: BeforeCall; shown: readonly FileCall[]; call: SessionCall },
-  ): Promise<ReplacedText> {
-    const { had, before, shown, call } = of;
-    if (!expectsText(change) || !had.isThere) return undefined;
-    const { seen, was, isOwnSince } = had;
+  async #replacedOf(object: ObjectId, change: AskedChange | undefined, of: OfEdit): Promise<ReplacedText> {
+    const { had, before, shown, printed, call } = of;
+    const { seen, was, isOwnSince, later } = had;
+    if (!expectsText(change) || !(had.isThere || printed.length > 0)) return undefined;
     const isStale = (was ?? 0) > (seen?.number ?? 0);
     const version = knownWhole(had);
+    const text = version === undefined ? undefined : await this.#actors.text(object, version);
     if (version !== undefined) {
+      const isSame = isOwnSince && later === undefined;
       // The tool found the text in a file that the agent knew.
-      if (!call.failed && isOwnSince && !isStale) return 'there';
-      const text = await this.#actors.text(object, version);
+      if (!call.failed && isSame && !isStale) return ['read'];
       const places = text === undefined ? 0 : placesOf(change, text);
-      if (places === 1) return 'there';
-      if (places > 1) return call.failed ? places : 'there';
-      if (text !== undefined && isOwnSince && !before.isLost) return 'missing';
+      if (places === 1) return ['read'];
+      if (places > 1) return call.failed ? places : ['read'];
+      if (text !== undefined && isSame) return 'missing';
     }
-    const parts = await this.#texts(shown, before.name);
-    if (isShownIn(change, parts)) return 'there';
+    const step = before.versions.find(({ number }) => number === version)?.by.step ?? 0;
+    const whole = text === undefined ? undefined : { text, step };
+    const texts = [...(await this.#texts.of(shown, before.name, whole)), ...printed];
+    const sources = sourcesOf(change, texts);
+    if (sources !== undefined)
+      return sources.map((source) => (typeof source === 'number' ? { edit: this.#numbers.get(source) } : source));
+    if (had.printed === 'perhaps') return undefined;
     // The agent may know a text that its own edits made of parts, or that a listing showed.
-    const mayKnow = !call.failed || (before.isLost && hasShownLines(change, parts));
+    const lines = texts.map((one) => one.text);
+    const mayKnow = !call.failed || (later !== undefined && hasShownLines(change, lines));
     return mayKnow ? 'not recorded' : 'missing';
   }
+}
 
-  /** Returns the texts of a file that some calls showed or put into it. Joins adjacent lines. */
-  async #texts(shown: readonly FileCall[], path: string): Promise<readonly string[]> {
-    const fresh = shown.filter(({ call, isMade }) => !isMade && !this.#results.has(call.id));
-    const read = shownCalls(
-      this.#timeline.present,
-      fresh.map(({ step }) => step),
-    );
-    for (const { call } of fresh)
-      this.#results.set(
-        call.id,
-        read.then((all) => all.get(call.id)?.result ?? ''),
-      );
-    const results = new Map<ObjectId, string>();
-    for (const { call } of shown) results.set(call.id, (await this.#results.get(call.id)) ?? '');
-    const numbered = new Map<number, string>();
-    const texts = shown.flatMap(({ call, isMade }): readonly string[] => {
-      if (isMade) {
-        const change = askedChange(call, path);
-        return change === undefined ? [] : putTexts(change);
-      }
-      const output = results.get(call.id) ?? '';
-      const read = readText({ args: call.args, output, truncated: false });
-      for (const [i, line] of (read?.text.split('\n') ?? []).entries()) numbered.set((read?.startLine ?? 1) + i, line);
-      return [read?.text ?? output];
-    });
-    return [...texts, ...runsOf(numbered)];
-  }
+/** Returns which calls printed lines of the file that the agent had not read. */
+function printedBy(printed: readonly KnownText[], change: AskedChange | undefined): SeenOfFile['printed'] {
+  const sources = expectsText(change) ? sourcesOf(change, printed) : undefined;
+  if (sources?.includes('command')) return 'command';
+  return printed.some(({ from }) => from === 'search') ? 'search' : 'perhaps';
+}
+
+/** Returns the author of the changes without a recorded text. `made`: steps of own edits. */
+function laterBy({ lost }: BeforeCall, made: ReadonlySet<number>): SeenOfFile['later'] {
+  if (lost.length === 0) return undefined;
+  if (lost.every(({ isSure }) => !isSure)) return 'perhaps';
+  return lost.every(({ isSure, step, by }) => isSure && by.kind === 'agent' && made.has(step.seq)) ? 'agent' : 'other';
 }
 
 /** Returns the path of a file, or only its name if it is in the folder of another file. */
@@ -193,18 +212,6 @@ function beside(path: string, other: string): string {
   const folderOf = (one: string): string => one.replace(/[^/\\]*$/, '');
   const folder = folderOf(path);
   return folder === folderOf(other) ? path.slice(folder.length) : path;
-}
-
-/** Joins lines with consecutive numbers. */
-function runsOf(lines: ReadonlyMap<number, string>): readonly string[] {
-  const runs: string[][] = [];
-  let last = Number.NaN;
-  for (const [number, line] of [...lines].sort(([a], [b]) => a - b)) {
-    if (number === last + 1) runs.at(-1)?.push(line);
-    else runs.push([line]);
-    last = number;
-  }
-  return runs.map((run) => run.join('\n'));
 }
 
 const sightsOf = new WeakMap<SessionActors, EditSights>();

@@ -161,7 +161,7 @@ export class SessionActors {
 
   /** Returns what is known of a file before a call that named it; undefined for another call. */
   async before(object: ObjectId, step: number): Promise<BeforeCall | undefined> {
-    const { name, versions, touches, unrecorded } = await this.#read(object);
+    const { name, versions, touches } = await this.#read(object);
     const at = touches.findIndex((one) => one.step.seq === step);
     const touch = touches[at];
     if (touch === undefined) return undefined;
@@ -174,9 +174,10 @@ export class SessionActors {
     const was = versions.findLast(
       (one) => one.number < own && one.validTime.getTime() <= touch.step.at && isKnownTo(touch, one),
     );
-    const isLost = unrecorded.some((one) => one.step.seq < step && one.step.at > (seen?.validTime.getTime() ?? 0));
+    const since = seen?.validTime.getTime() ?? 0;
+    const lost = (await this.unrecorded(object)).filter((one) => one.step.seq < step && one.step.at > since);
     return {
-      ...{ name, versions, request, was, isLost, shown: shown.map(fileCall) },
+      ...{ name, versions, request, was, lost, shown: shown.map(fileCall) },
       seen: seen === undefined || last === undefined ? undefined : { ...seen, step: last.step.seq },
     };
   }

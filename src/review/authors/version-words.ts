@@ -3,9 +3,12 @@ import type { OtherLines } from '../../history/rebuild/changed-outside.js';
 import type { FileAuthor } from '../../objects/file-author.js';
 
 /** Describes the lines that show a change from outside. */
-export const otherLinesWhy = ({ from, to, isDoubted }: OtherLines): string =>
-  `Lines ${from}–${to} had another text when they were read before, and no recorded call names the file as changed ` +
-  `between.${isDoubted ? ' Commands of unknown effect ran between.' : ''}`;
+export function otherLinesWhy({ from, to, isDoubted }: OtherLines): string {
+  const were =
+    from === to ? `Line ${from} had another text when it was` : `Lines ${from}–${to} had another text when they were`;
+  const doubt = isDoubted ? ' Commands of unknown effect ran between.' : '';
+  return `${were} read before, and no recorded call names the file as changed between.${doubt}`;
+}
 
 /** A call by its name, with its turn. */
 interface MadeCall {

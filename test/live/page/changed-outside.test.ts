@@ -33,7 +33,11 @@ describe('a file whose lines two reads show differently', () => {
   test('has a change by an unknown author before the read of the new text', async () => {
     const { unrecorded } = await fileAuthors(timeline, session, '/p/a.ts');
     expect(unrecorded.map(({ is_sure: isSure, by }) => [isSure, by.kind, by.why])).toEqual([
-      [true, 'unknown', expect.stringMatching(/^Lines 2–2 had another text .* read the new text in turn 1\.$/)],
+      [
+        true,
+        'unknown',
+        expect.stringMatching(/^Line 2 had another text when it was .* read the new text in turn 1\.$/),
+      ],
     ]);
     expect((await fileAuthors(timeline, session, '/p/b.ts')).unrecorded).toEqual([]);
   });

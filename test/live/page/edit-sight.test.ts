@@ -83,7 +83,11 @@ describe('the edits of an imported session', () => {
       [false, `${lines} The replaced text is in these lines.`],
       [false, `${own}. The replaced text is in version 2.`],
       [false, `${whole}. The replaced text is in version 1.`],
-      [true, expect.stringMatching(/^The context no longer had any part of it\. .* version 2 at call \d+\.$/)],
+      [
+        true,
+        'The context no longer had any part of it. ' +
+          'The agent had last seen it at call 11: version 2 with later changes whose text is not recorded.',
+      ],
     ]);
   });
 
@@ -119,6 +123,98 @@ describe('the edits of an imported session', () => {
   test('are undone by a command that names the files that it put back', async () => {
     const stash = (await calls()).find(({ tool }) => tool === 'bash');
     expect(stash?.files).toMatchObject([{ name: '/p/a.ts', effect: 'put back', version: { number: 4 } }]);
+  });
+});
+
+describe('the edits of an imported session whose texts are known in part', () => {
+  let room: Awaited<ReturnType<typeof reviewedRecordings>>;
+  beforeAll(async () => {
+    room = await reviewedRecordings();
+  });
+  afterAll(() => room.close());
+
+  const patch = (path: string, body: string) => ({
+    command: `apply_patch <<'EOF'\n*** Begin Patch\n${body.replace('FILE', `File: ${path}`)}\n*** End Patch\nEOF`,
+  });
+  const bash = (id: string, lines: RecordingLines, command: string, output: string): RecordingLines =>
+    lines.calls(id, 'Bash', { command }).answers(id, output);
+
+  /** Returns what the page says of each change of a file, with the mark of a doubt. */
+  async function sightsOf(lines: RecordingLines, path: string) {
+    const { session = '' } = (await replay(await room.recordings.write('parts.jsonl', lines.text))).sessions[0] ?? {};
+    const { calls } = await fileAuthors(await Timeline.open(room.reviewer.store), session, path);
+    return calls.flatMap(({ sight }) => (sight === null ? [] : [[sight.is_doubtful, sight.sentence]]));
+  }
+
+  test('count the lines that a search printed, and doubt only what is certain', async () => {
+    const found = 'a.ts:3:const a = one;\nb.ts:9:const b = one;';
+    const lines = bash('c1', new RecordingLines().user('Mend it.'), 'rg -n one a.ts b.ts', found);
+    bash('c2', lines, 'ls -l a.ts b.ts c.ts', 'a.ts\nb.ts\nc.ts');
+    lines
+      .calls('c3', 'Bash', patch('/p/a.ts', '*** Update FILE\n@@\n-const a = one;\n+const a = two;'))
+      .answers('c3', 'Done!')
+      .calls('c4', 'Bash', patch('/p/b.ts', '*** Update FILE\n@@\n-unseen\n+seen'))
+      .answers('c4', 'Done!');
+    expect(await sightsOf(lines, '/p/a.ts')).toEqual([
+      [false, 'The context had only lines of version 1 that a search printed. The replaced text is in these lines.'],
+    ]);
+    expect(await sightsOf(lines, '/p/b.ts')).toEqual([
+      [
+        false,
+        'The context had only lines of version 1 that a search printed. ' +
+          'Whether the context had the replaced text is not recorded.',
+      ],
+    ]);
+  });
+
+  test('say that nothing is recorded if a command may have printed a part', async () => {
+    const lines = bash('c1', new RecordingLines().user('Mend it.'), 'ls -l a.ts b.ts', 'a.ts\nb.ts');
+    bash('c2', lines, 'wc -l a.ts', '9 a.ts');
+    lines.calls('c3', 'Bash', patch('/p/a.ts', '*** Update FILE\n@@\n-unseen\n+seen')).answers('c3', 'Done!');
+    expect(await sightsOf(lines, '/p/a.ts')).toEqual([
+      [false, 'Whether the context had any part of the file is not recorded.'],
+    ]);
+  });
+
+  test('count what the agent itself wrote, and name no version after a change without a text', async () => {
+    const lines = new RecordingLines()
+      .user('Write it.')
+      .calls('c1', 'Bash', patch('/p/a.ts', '*** Add FILE\n+one\n+two'))
+      .answers('c1', 'Done!')
+      // The recording does not show the line that this patch replaces.
+      .calls('c2', 'Bash', patch('/p/a.ts', '*** Update FILE\n@@\n-unseen\n+three\n+four'))
+      .answers('c2', 'Done!')
+      .calls('c3', 'Bash', patch('/p/a.ts', '*** Update FILE\n@@\n-three\n+drei'))
+      .answers('c3', 'Done!')
+      .calls('c4', 'Edit', edit('/p/a.ts', 'drei\nfour', 'drei'))
+      .answers('c4', missing, FAILED)
+      .calls('c5', 'Edit', edit('/p/a.ts', 'two', 'zwei'))
+      .answers('c5', 'The file has been updated.');
+    const had =
+      'The context had all of version 1. ' +
+      'The agent edited the file later, and its whole text since then is not recorded.';
+    expect((await sightsOf(lines, '/p/a.ts')).slice(1)).toEqual([
+      [false, `${had} The replaced text is in the new lines of the agent's own edit at call 2.`],
+      [false, `${had} The replaced text is in the new lines of the agent's own edit at call 3.`],
+      [false, `${had} The replaced text is in version 1.`],
+    ]);
+  });
+
+  test('name no version for lines that were read after a change without a text', async () => {
+    const lines = new RecordingLines().user('Mend it.').reads('c1', '/p/a.ts', 'one\ntwo\n').compacts('We read it.');
+    bash('c2', lines, 'gofmt -w a.ts', '');
+    bash('c3', lines, "sed -n '1,1p' a.ts", 'eins');
+    lines
+      .calls('c4', 'Bash', patch('/p/a.ts', '*** Update FILE\n@@\n-eins\n+uno'))
+      .answers('c4', 'Done!')
+      .calls('c5', 'Edit', edit('/p/a.ts', 'uno', 'ein'))
+      .answers('c5', 'The file has been updated.');
+    const had = (changes: string) =>
+      `The context had only line 1 of version 1 with ${changes} whose text is not recorded.`;
+    expect(await sightsOf(lines, '/p/a.ts')).toEqual([
+      [false, `${had('possible later changes')} The replaced text is in this line.`],
+      [false, `${had('later changes')} The replaced text is in the new lines of the agent's own edit at call 4.`],
+    ]);
   });
 });
 
