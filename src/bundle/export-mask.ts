@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { ExportTarget } from '../cli/contract.js';
+import { readPlaces, searchedPlaces } from '../history/search/search.js';
+import { distinctValues } from '../redaction/named-values.js';
 import { parseMaskRules, TextMask } from '../redaction/text-mask.js';
 import { BundleError } from './bundle-error.js';
 import type { BundleMask } from './masked-names.js';
@@ -49,8 +51,26 @@ export async function exportMask(target: ExportTarget): Promise<ExportMask | und
 }
 
 /**
+ * Finds the values of secrets' names in a session's texts that are so distinct that an export hides
+ * their repetitions. Leaves out values in ids, because an export cannot mask ids.
+ */
+async function repeatedValues({
+  timeline,
+  session,
+}: Pick<ExportTarget, 'timeline' | 'session'>): Promise<readonly string[]> {
+  const { places } = await searchedPlaces(timeline, { session });
+  const found = new Set<string>();
+  for await (const batch of readPlaces(places))
+    for (const { text } of batch) for (const value of distinctValues(text)) found.add(value);
+  if (found.size === 0) return [];
+  const lineage = (await timeline.present.lineage(session))?.segments.map((one) => one.session) ?? [];
+  const ids = new Set([session, ...lineage, ...places.flatMap(({ object }) => object ?? [])]);
+  return [...found].filter((value) => ![...ids].some((id) => id.includes(value))).sort();
+}
+
+/**
  * Builds a mask from a session's rules, from further rules as text, and from the known forms of
- * secrets.
+ * secrets. Also masks repetitions of the values of secrets' names.
  *
  * @throws {MaskError} `malformed-rules`
  * @throws {BundleError} `redacted` – a rule names an object that does not exist
@@ -68,7 +88,8 @@ export async function sessionMask(
         'applied: add --with-redacted to export with the other rules only',
     );
   }
-  const { masked, maskedValue } = new TextMask({ texts: [...texts, ...own.texts], words: own.words, patterns });
+  const values = await repeatedValues({ timeline, session });
+  const { masked, maskedValue } = new TextMask({ texts: [...texts, ...own.texts], words: own.words, values, patterns });
   return {
     masked,
     maskedValue,

@@ -122,8 +122,11 @@ function isStandIn(text: string, { from, end }: { readonly from: number; readonl
   return found.length >= text.slice(from, end).replace(/[`.,;:]+$/, '').length;
 }
 
+/** Decides whether a found value is masked. `isQuoted`: quotes or tags surround the value. */
+type AcceptsValue = (value: string, isQuoted: boolean) => boolean;
+
 /** Masks the values that follow matches of `leads`. */
-function withoutValues(text: string, leads: RegExp): string {
+function withoutValues(text: string, leads: RegExp, accepts: AcceptsValue): string {
   const pieces: string[] = [];
   let done = 0;
   for (const { 0: lead, index } of text.matchAll(leads)) {
@@ -132,23 +135,27 @@ function withoutValues(text: string, leads: RegExp): string {
     const at = index + lead.length;
     if (lead.startsWith('<')) {
       const end = text.indexOf('<', at);
-      if (isStandIn(text, { from: at, end })) continue;
+      if (isStandIn(text, { from: at, end }) || !accepts(text.slice(at, end), true)) continue;
       pieces.push(text.slice(done, at), MASK);
       done = end;
       continue;
     }
     const range = valueRange(text, at, { from: index, text: lead, isColon: lead.endsWith(':') });
     if (range === undefined || isStandIn(text, range) || isReference(text, range.from, lead)) continue;
+    if (!accepts(text.slice(range.from, range.end), /["']/.test(text[range.from - 1] ?? ''))) continue;
     pieces.push(text.slice(done, range.from), range.shown);
     done = range.end;
   }
   return pieces.join('') + text.slice(done);
 }
 
-/** Masks the values of secrets' names in a text. Masks whole lists, objects and YAML blocks. */
-export function withoutNamedValues(text: string): string {
-  const left = withoutValues(text, LEADS);
-  return SECRET_KIND.test(left) ? withoutValues(left, SECRET_DATA) : left;
+/**
+ * Masks the values of secrets' names in a text, if `accepts` agrees. Masks whole lists, objects and
+ * YAML blocks.
+ */
+export function withoutNamedValues(text: string, accepts: AcceptsValue = () => true): string {
+  const left = withoutValues(text, LEADS, accepts);
+  return SECRET_KIND.test(left) ? withoutValues(left, SECRET_DATA, accepts) : left;
 }
 
 /** Matches values that only stand for a secret, such as `changeme`. */

@@ -1,6 +1,7 @@
 import type { Json } from '../objects/canonical-json.js';
 import { mapTexts } from '../objects/map-texts.js';
 import { MASK } from './mark.js';
+import { isMaskedValue } from './named-values.js';
 import { withoutPublishedForms } from './published-rules.js';
 import { withoutForms } from './secret-forms.js';
 import { isSecretFlag, isSecretName, withoutNamedValues } from './secret-names.js';
@@ -8,14 +9,14 @@ import { isSecretFlag, isSecretName, withoutNamedValues } from './secret-names.j
 /**
  * Masks secrets in a text: keys and tokens of known forms, private keys, and credentials in
  * headers, addresses and command lines. Also masks the values of secrets' names, including whole
- * lists, objects and YAML blocks.
+ * lists, objects and YAML blocks. Format verbs such as `%v` stay.
  *
  * An unclosed value is masked to the end of its line or text, so that a truncated text reveals
  * nothing of it. Masking twice changes nothing. Mask a text before you truncate it, because half a
  * key is not recognised.
  */
 export function withoutSecrets(text: string): string {
-  return withoutNamedValues(withoutPublishedForms(withoutForms(text)));
+  return withoutNamedValues(withoutPublishedForms(withoutForms(text)), isMaskedValue);
 }
 
 /** Returns whether a value contains any text or number. */

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { RE2JS } from 're2js';
 import type { Json } from '../objects/canonical-json.js';
 import { CodedError } from '../values/coded-error.js';
@@ -19,6 +20,8 @@ export interface MaskRules {
   readonly patterns: readonly RE2JS[];
   /** Texts hidden only as separate words; very short ones only if they are the whole text. */
   readonly words?: readonly string[];
+  /** Values of secrets' names, hidden only as separate words. */
+  readonly values?: readonly string[];
 }
 
 /** Minimum length of a text in a rule. A shorter text would occur almost everywhere. */
@@ -97,6 +100,12 @@ const CUT_ADDRESS = new RegExp(
 const SURELY_CUT = /^(?:…|\.\.\.|\s*\[\.\.\.)/;
 const SURELY_LEFT = /(?:…|\.\.\.|omitted \.\.\.\]\n)$/;
 
+/**
+ * Maximum UTF-16 units of masked texts in memory, and of one of them. An export repeats the parts
+ * of a context for each call.
+ */
+const KEPT = { maxSize: 16 * 1_048_576, maxEntrySize: 262_144 };
+
 /** Returns a text as JSON escapes it inside another text. */
 const escapedOnce = (text: string): string => JSON.stringify(text).slice(1, -1);
 
@@ -168,16 +177,19 @@ export class TextMask implements ValueMask {
   readonly #patterns: readonly RE2JS[];
   /** Longest first, so that no shorter form leaves a part of a longer one. */
   readonly #forms: readonly string[];
-  readonly #known = new Map<string, string>();
+  readonly #known = new LRUCache<string, string>({
+    ...KEPT,
+    sizeCalculation: (made, { length }) => made.length + length + 64,
+  });
   readonly #words: RegExp | undefined;
   readonly #whole: ReadonlySet<string>;
 
-  constructor({ texts, patterns, words = [] }: MaskRules) {
+  constructor({ texts, patterns, words = [], values = [] }: MaskRules) {
     this.#patterns = patterns;
     this.#whole = new Set(words);
     const alone = [
       ...texts.flatMap(wordsOf),
-      ...words.filter((word) => word.length >= LEAST_TEXT).flatMap((word) => [word, ...wordsOf(word)]),
+      ...[...words, ...values].filter((word) => word.length >= LEAST_TEXT).flatMap((word) => [word, ...wordsOf(word)]),
     ];
     const any = [...new Set(alone)]
       .sort((a, b) => b.length - a.length)
@@ -193,7 +205,7 @@ export class TextMask implements ValueMask {
     const known = this.#known.get(text);
     if (known !== undefined) return known;
     const made = this.#without(text);
-    if (made !== text && text.length < 4_096) this.#known.set(text, made);
+    this.#known.set(text, made);
     return made;
   };
 

@@ -163,6 +163,20 @@ describe('secrets in a text', () => {
       expect([text, withoutSecrets(text)]).toEqual([text, expect.stringContaining('[redacted]')]);
   });
 
+  test('are not found in format verbs, and in unquoted words of one or two letters', () => {
+    for (const text of [
+      't.Fatalf("write token: %v", err)',
+      't.Fatalf("got token: %+v, password: %q.", a, b)',
+      'Endpoint{Token: "%s"}',
+      'password: {}',
+      "f'password={0}'",
+      'case "token":\n\tta',
+    ])
+      expect([text, withoutSecrets(text)]).toEqual([text, text]);
+    for (const text of ['password: "ta"', 'token: %vx7', 'password: {a}', 'password=tax', 'password=a7'])
+      expect([text, withoutSecrets(text)]).toEqual([text, expect.stringContaining('[redacted]')]);
+  });
+
   test('are masked in values by their name too', () => {
     expect(
       withoutSecretValues({

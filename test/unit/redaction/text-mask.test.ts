@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { MASK } from '../../../src/redaction/mark.js';
+import { distinctValues } from '../../../src/redaction/named-values.js';
 import { parseMaskRules, TextMask } from '../../../src/redaction/text-mask.js';
 
 const SECRET = 'Blue "Heron" costs 12,50 €/kg';
@@ -104,6 +105,31 @@ describe('hidden text', () => {
         return !once.includes(SECRET) && plain.masked(once) === once;
       }),
     );
+  });
+
+  test('includes repetitions of a distinct value of a secret name, as a separate word', () => {
+    const text = 'Endpoint{Token: "my-token"}\nwantPass: "my-token"\nif p.Password != "explicit-token" {';
+    const values = distinctValues(`${text}\nToken: "explicit-token",`);
+    expect(values).toEqual(['my-token', 'explicit-token']);
+    const repeated = new TextMask({ texts: [], values, patterns: [] });
+    expect(repeated.masked(text)).toBe(`Endpoint{Token: "${MASK}"}\nwantPass: "${MASK}"\nif p.Password != "${MASK}" {`);
+    expect(repeated.masked('my-tokens, xmy-token, explicit')).toBe('my-tokens, xmy-token, explicit');
+    expect(repeated.maskedValue({ a: ['is my-token'] })).toEqual({ a: [`is ${MASK}`] });
+  });
+
+  test('has no repetitions of words, short values, references, paths, addresses, types and numbers', () => {
+    for (const value of ['expiration', 'a-b-1', 'read only-1', '$API_KEY1', '/run/my-token', '~/my-token', '%s-%d-x'])
+      expect([value, distinctValues(`password: "${value}"`)]).toEqual([value, []]);
+    for (const value of ['http://a-b/c', 'token-store.json', 'uint64', 'sha-256', 'base64', '20261129', MASK])
+      expect([value, distinctValues(`password: "${value}"`)]).toEqual([value, []]);
+    for (const [text, values] of [
+      ['API_KEY=abcDEF123456.', ['abcDEF123456']],
+      ['{"a":"{\\"password\\": \\"my-token\\"}"}', ['my-token']],
+      ['the token: re-used', []],
+      ['password: config.api-key', []],
+      ['<password>my-token</password>', ['my-token']],
+    ] as const)
+      expect([text, distinctValues(text)]).toEqual([text, values]);
   });
 
   test.each([
