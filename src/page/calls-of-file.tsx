@@ -49,17 +49,27 @@ export function partsRead({ since, until, calls, strip }: Stretch): string {
 export const recordedPart = ({ state, valid_time: since }: LoggedVersion, stretch: Omit<Stretch, 'since'>): string =>
   (state === 'stub' && partsRead({ since, ...stretch })) || VERSION_STATES[state];
 
+/** The effects that the summary counts. The list of all files counts the first one, too. */
+const COUNTED_EFFECTS: readonly (readonly [FileCalls[number]['effect'], string])[] = [
+  ['changed', 'edited it'],
+  ['changed by a command', 'changed it by a command'],
+  ['perhaps changed', 'perhaps changed it'],
+];
+
 /**
  * Lists the calls of this session that named the file, including calls that recorded no version.
  */
 export function CallsOfFile({ calls, strip }: { readonly calls: FileCalls; readonly strip: Strip | undefined }) {
   if (calls.length === 0) return null;
-  const changed = calls.filter(({ effect }) => effect === 'changed').length;
+  const told = COUNTED_EFFECTS.flatMap(([effect, name]) => {
+    const count = calls.filter((call) => call.effect === effect).length;
+    return count === 0 ? [] : [`${counted(count)} ${name}`];
+  });
   return (
     <details open={calls.length <= MOST_CALLS}>
       <summary>
         {plural(calls.length, 'call')} of this session named it{' '}
-        <small>{changed === 0 ? 'none changed it' : `${counted(changed)} changed it`}</small>
+        <small>{told.length === 0 ? 'none changed it' : told.join(', ')}</small>
       </summary>
       <ul class="plain" aria-label="Calls of this session">
         {calls.map((call) => (

@@ -282,8 +282,7 @@ function Header({ named, title, strip, onPalette }: HeaderProps) {
         )}
         {session !== undefined && isServed() && <Follow />}
         <button type="button" class="quiet palette-open" title="Views and actions" onClick={onPalette}>
-          <kbd>Ctrl K</kbd>
-          <span class="hidden">: views and actions</span>
+          <span class="palette-name">Actions</span> <kbd>Ctrl K</kbd>
         </button>
       </div>
       {session !== undefined && (

@@ -162,6 +162,14 @@ async function countCalls(timeline: Timeline, session: SessionId): Promise<Count
   };
 }
 
+/** Formats a pause: `12 minutes`, `6 hours`. */
+function pauseText(ms: number): string {
+  const minutes = Math.round(ms / 60_000);
+  if (minutes < 120) return `${minutes} minutes`;
+  const hours = Math.round(minutes / 60);
+  return hours < 48 ? `${hours} hours` : `${Math.round(hours / 24)} days`;
+}
+
 /** Describes the event between two calls that explains a lost cache. */
 function lossClause(steps: readonly Step[], call: CountedCall, diff: PrefixDiff | undefined): string | undefined {
   const between = steps.filter(({ seq }) => seq > call.before && seq <= call.step);
@@ -178,7 +186,7 @@ function lossClause(steps: readonly Step[], call: CountedCall, diff: PrefixDiff 
   const pausedMs = before === undefined ? 0 : call.at - before.at;
   const { lifetimeMs, again: lost } = call;
   if (call.keptTo === undefined && pauseEndsCache(pausedMs, { lifetimeMs, lost, read: call.usage.cacheRead ?? 0 }))
-    return `the agent paused for ${Math.round(pausedMs / 60_000)} minutes, and the provider's cache ended`;
+    return `the agent paused for ${pauseText(pausedMs)}, and the provider's cache ended`;
   if (call.usage.cacheMiss !== undefined) return `the provider says ${call.usage.cacheMiss.reason}`;
   if (diff === undefined) return undefined;
   const changed = clause === undefined ? '' : `; the change of the request explains ${grouped(diff.again)} of them`;

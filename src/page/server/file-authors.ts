@@ -4,7 +4,7 @@ import { wireShape } from '../../http/wire-shape.js';
 import { describe } from '../../review/ask/described-objects.js';
 import { requireObject } from '../../review/ask/find-object.js';
 import { changeOf, ownSteps } from '../../review/ask/session-calls.js';
-import type { VersionActor } from '../../review/authors/acted-versions.js';
+import type { FileCall, VersionActor } from '../../review/authors/acted-versions.js';
 import { editSights } from '../../review/authors/edit-sights.js';
 import { changedFiles } from '../../review/authors/made-changes.js';
 import { sessionActors } from '../../review/authors/session-actors.js';
@@ -13,6 +13,16 @@ import { defined } from '../../values/defined.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
 
 const shownActor = (by: VersionActor) => ({ ...by });
+
+/**
+ * Names the effect of a call on a file that it named. Only the change of a tool counts as one of
+ * the file's edits. `open`: the steps of changes without a recorded text.
+ */
+function effectOf({ step, call, changes, isMade }: FileCall, open: ReadonlySet<number>) {
+  if (!changes) return call.reads ? ('read' as const) : ('listed' as const);
+  if (call.changes || !isMade) return changeOf(isMade);
+  return open.has(step.seq) ? ('perhaps changed' as const) : ('changed by a command' as const);
+}
 
 /**
  * Returns the versions of a file, each with its author as the calls of a session show it.
@@ -30,6 +40,7 @@ export async function fileAuthors(asked: Timeline, name: string, object: string)
     actors.calls(id),
     editSights(timeline, session, (_, call) => call.fileRefs.includes(id)),
   ]);
+  const open = new Set(unrecorded.map(({ step }) => step.seq));
   return wireShape(PAGE_ANSWERS.Authors, {
     session,
     basis: pinnedBasis(timeline.present.basis),
@@ -40,16 +51,19 @@ export async function fileAuthors(asked: Timeline, name: string, object: string)
       isSure,
       by,
     })),
-    calls: calls.map(({ step, call, changes, isMade, lines }) => ({
-      step: step.seq,
-      turn: step.turn,
-      at: new Date(step.at),
-      name: call.name,
-      failed: call.failed,
-      unanswered: call.unanswered,
-      effect: changes ? changeOf(isMade) : call.reads ? ('read' as const) : ('listed' as const),
-      ...defined({ lines, sight: sights.get(step.seq)?.files.get(id) }),
-    })),
+    calls: calls.map((made) => {
+      const { step, call, lines } = made;
+      return {
+        step: step.seq,
+        turn: step.turn,
+        at: new Date(step.at),
+        name: call.name,
+        failed: call.failed,
+        unanswered: call.unanswered,
+        effect: effectOf(made, open),
+        ...defined({ lines, sight: sights.get(step.seq)?.files.get(id) }),
+      };
+    }),
   });
 }
 

@@ -23,7 +23,7 @@ export const sight = z
   .nullable()
   .describe('For a changing call: the version or lines of the file in its context, and the replaced text');
 const effect = z
-  .enum(['read', 'changed', 'tried to change', 'listed', 'put back'])
+  .enum(['read', 'changed', 'changed by a command', 'perhaps changed', 'tried to change', 'listed', 'put back'])
   .describe('tried to change: it failed, or nothing recorded shows a change; put back: to an earlier text');
 const file = z.object({
   id: z.string(),

@@ -24,6 +24,10 @@ function modelsOf({ id, model }: ListedSession, moneys: readonly Money[]): strin
 const priced = (cost: NonNullable<ListedSession['figures']>['cost'] | undefined): string =>
   cost == null ? 'not recorded' : money(cost.amount, cost.currency);
 
+/** Returns whether a cost leaves out output that the transcript did not count to its end. */
+const isLeast = (id: string, moneys: readonly Money[]): boolean =>
+  moneys.some(({ session, uncounted, spent }) => session === id && uncounted > 0 && spent !== null);
+
 /** Formats the tokens and the cost with sub-agents. */
 const withSum = ({ sessions, tokens, cost }: NonNullable<ListedSession['with_sub_agents']>): string =>
   `${withAgents(sessions)} ${tokens === null ? '' : `${shortCount(tokens.total)} tokens, `}${priced(cost)}`;
@@ -40,7 +44,7 @@ const ROWS: readonly (readonly [string, RowFormat])[] = [
   ['Failed tool calls', ({ figures }) => (figures === null ? 'not counted' : counted(figures.failures))],
   ['Time', ({ from, to }) => (from === null ? 'not recorded' : duration(Date.parse(to) - Date.parse(from)))],
   ['Tokens', ({ figures }) => (figures?.tokens == null ? 'not recorded' : shortCount(figures.tokens.total))],
-  ['Cost', ({ figures }) => priced(figures?.cost)],
+  ['Cost', ({ id, figures }, moneys) => `${priced(figures?.cost)}${isLeast(id, moneys) ? ', a lower bound' : ''}`],
   ['with its sub-agents', ({ with_sub_agents: sum }) => (sum === null ? '' : withSum(sum))],
   ['Files changed', ({ figures }) => (figures === null ? 'not counted' : counted(figures.files_changed))],
 ];
@@ -97,14 +101,15 @@ function SideBySide({
 }
 
 function resultOf(ids: Compared['files'][number]['ids'], same: boolean | null): string {
-  // The columns show which session changed it.
-  if (ids.includes(null)) return '';
+  if (ids.includes(null)) return 'changed in one only';
   return same === null ? 'not fully recorded' : same ? 'the same text' : 'different texts';
 }
 
 /** Lists the files that the sessions changed, and whether both ended with the same text. */
 function Changed({ files, rows }: { readonly files: Compared['files']; readonly rows: readonly ListedSession[] }) {
   if (files.length === 0) return <p class="soft">No call of either session changed a file.</p>;
+  // If no file was changed in both, there is no result to compare.
+  const hasResults = files.some(({ ids }) => !ids.includes(null));
   return (
     <section aria-label="Files changed">
       <h2>Files that they changed</h2>
@@ -118,7 +123,7 @@ function Changed({ files, rows }: { readonly files: Compared['files']; readonly 
                   {oneLine(titleOf(row), 40)}
                 </th>
               ))}
-              <th>Result</th>
+              {hasResults && <th>Result</th>}
             </tr>
           </thead>
           <tbody>
@@ -138,7 +143,7 @@ function Changed({ files, rows }: { readonly files: Compared['files']; readonly 
                     )}
                   </td>
                 ))}
-                <td>{resultOf(ids, same)}</td>
+                {hasResults && <td>{resultOf(ids, same)}</td>}
               </tr>
             ))}
           </tbody>
@@ -194,8 +199,24 @@ function kinOf({ parent }: ListedSession): string {
   return parent.kind === 'fork' ? 'its fork' : 'its sub-agent';
 }
 
+/** Names a session for the choice. A fork has the title of its parent, so its name says more. */
+function offeredName(row: ListedSession, strip: Strip | undefined): string {
+  const { parent } = row;
+  if (parent?.kind !== 'fork') return titleOf(row);
+  const { at } = parent;
+  const isOwn = strip !== undefined && strip.session === parent.session && at !== null;
+  const where = isOwn ? ` at call ${counted(strip.calls.filter(({ step }) => step <= at).length + 1)}` : '';
+  return `fork${where} of ${titleOf(row)}`;
+}
+
+interface ChoicesProps {
+  readonly rows: readonly ListedSession[];
+  readonly kin: number;
+  readonly nameOf: (row: ListedSession) => string;
+}
+
 /** Offers the sessions to compare with, forks, sub-agents and parents first. */
-function Choices({ rows, kin }: { readonly rows: readonly ListedSession[]; readonly kin: number }) {
+function Choices({ rows, kin, nameOf }: ChoicesProps) {
   if (rows.length === 0) return <p class="note">There is no other session to compare with.</p>;
   return (
     <>
@@ -217,7 +238,7 @@ function Choices({ rows, kin }: { readonly rows: readonly ListedSession[]; reado
             {rows.slice(0, MOST_OFFERED).map((row, i) => (
               <tr key={row.id}>
                 <td>
-                  <a href={from('compare', { with: row.id })}>{oneLine(titleOf(row), 100)}</a>{' '}
+                  <a href={from('compare', { with: row.id })}>{oneLine(nameOf(row), 100)}</a>{' '}
                   {i < kin && <span class="chip">{kinOf(row)}</span>}
                 </td>
                 <td data-name="Agent">{row.agent === null ? <span class="soft">–</span> : oneLine(row.agent)}</td>
@@ -243,7 +264,7 @@ function Choices({ rows, kin }: { readonly rows: readonly ListedSession[]; reado
 
 /** Compares the session with another one: sizes and money call by call, outcomes, and files. */
 export function CompareView() {
-  useStrip();
+  const strip = useStrip();
   const { session, with: other } = place.value.of;
   const isChoosing = session === undefined || other === undefined || other === '';
   const answer = useSessionList({ limit: 1_000 });
@@ -258,23 +279,27 @@ export function CompareView() {
               parent?.session === session || sessions.find((row) => row.id === session)?.parent?.session === id,
           );
           const rows = [...kin, ...others.filter((row) => !kin.includes(row))];
+          const there = strip.state === 'there' ? strip.value : undefined;
+          const nameOf = (row: ListedSession): string => offeredName(row, there);
           return (
             <>
-              <div class="filters">
-                <label>
-                  Compare with{' '}
-                  <select value={other ?? ''} onChange={(event) => refine({ with: event.currentTarget.value }, {})}>
-                    <option value="">choose a session</option>
-                    {rows.map((row) => (
-                      <option key={row.id} value={row.id}>
-                        {kin.includes(row) ? '↳ ' : ''}
-                        {oneLine(titleOf(row), 80)}
-                      </option>
-                    ))}
-                  </select>
-                </label>
-              </div>
-              {isChoosing && <Choices rows={rows} kin={kin.length} />}
+              {(!isChoosing || rows.length > MOST_OFFERED) && (
+                <div class="filters">
+                  <label>
+                    Compare with{' '}
+                    <select value={other ?? ''} onChange={(event) => refine({ with: event.currentTarget.value }, {})}>
+                      <option value="">choose a session</option>
+                      {rows.map((row) => (
+                        <option key={row.id} value={row.id}>
+                          {kin.includes(row) ? '↳ ' : ''}
+                          {oneLine(nameOf(row), 80)}
+                        </option>
+                      ))}
+                    </select>
+                  </label>
+                </div>
+              )}
+              {isChoosing && <Choices rows={rows} kin={kin.length} nameOf={nameOf} />}
             </>
           );
         }}

@@ -3,7 +3,7 @@ import type { EmbeddedSession } from '../embedded.js';
 import { from } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { type Verified, verifyFile } from '../verify-file.js';
-import { counted } from '../words.js';
+import { counted, plural } from '../words.js';
 import { Said } from './notes.js';
 
 type Check =
@@ -53,7 +53,7 @@ function Verify({ file }: { readonly file: EmbeddedSession }) {
   };
   const isWrong = check.state === 'failed' || (check.state === 'done' && check.found?.wrong.length !== 0);
   return (
-    <section aria-label="Verification">
+    <section aria-label="Verification" class="verification">
       <h2>Is it what was recorded?</h2>
       <p>
         Every context and every version is hashed here, by this browser, and compared with the hash that was recorded.
@@ -80,7 +80,7 @@ function Verify({ file }: { readonly file: EmbeddedSession }) {
 
 /** Shows the content of a file, its verification, and the notes on it. */
 export function FileView({ file }: { readonly file: EmbeddedSession }) {
-  const { session, title = '', turn, step, calls, objects, versions, tx, masked } = file.manifest;
+  const { session, title = '', turn, calls, objects, versions, masked } = file.manifest;
   return (
     <>
       <h1>{oneLine(title === '' ? session : title, 120)}</h1>
@@ -91,11 +91,11 @@ export function FileView({ file }: { readonly file: EmbeddedSession }) {
         </dd>
         <dt>Up to</dt>
         <dd>
-          turn {counted(turn)}, step {counted(step)}, as known after transaction {tx ?? 'none'}
+          turn {counted(turn)}, {plural(calls.length, 'call')}
         </dd>
         <dt>In this file</dt>
         <dd>
-          {counted(calls.length)} calls, {counted(versions)} versions of {counted(objects)} objects
+          {counted(versions)} versions of {counted(objects)} objects
         </dd>
         {masked !== null && (
           <>

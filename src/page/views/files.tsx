@@ -50,8 +50,8 @@ const inWords = (obstacle: string): string =>
 /** Maximum number of obstacles that are listed. A fold has the rest. */
 const MOST_OBSTACLES = 5;
 
-function CopyTo({ plan }: { readonly plan: RestorePlan }) {
-  const [to, setTo] = useState(`${plan.session}-step-${plan.step}`);
+function CopyTo({ plan, call }: { readonly plan: RestorePlan; readonly call: number }) {
+  const [to, setTo] = useState(`${plan.session}-call-${call}`);
   const { session, step } = plan;
   const had = plan.files.filter((file) => file.had !== null).length;
   if (had === 0) return <p class="soft">The agent had read no file then, so there is nothing to write.</p>;
@@ -104,7 +104,7 @@ function PutBack({ plan, call }: { readonly plan: RestorePlan; readonly call: nu
       ) : (
         <p class="soft">Nothing is in the way.</p>
       )}
-      <CopyTo plan={plan} />
+      <CopyTo plan={plan} call={call} />
       <p>
         Only the command line overwrites the files themselves. It keeps what it replaces, so this can be undone:{' '}
         <code>{restore}</code> <CopyButton text={() => restore} label="Copy the command" />
@@ -233,7 +233,7 @@ function Table({ rows, call }: { readonly rows: readonly FileRow[]; readonly cal
           </label>
         )}
         <span class="soft">
-          {plural(found.length, 'file')}, {counted(found.filter(({ changes }) => changes > 0).length)} changed in the
+          {plural(found.length, 'file')}, {counted(found.filter(({ changes }) => changes > 0).length)} edited in the
           whole session
         </span>
       </div>
@@ -248,7 +248,7 @@ function Table({ rows, call }: { readonly rows: readonly FileRow[]; readonly cal
           <thead>
             <tr>
               <th>File</th>
-              <th class="number">Calls that changed it, whole session</th>
+              <th class="number">Calls that edited it, whole session</th>
               {hasPlan && <th>On the disk, beside call {counted(call)}</th>}
             </tr>
           </thead>
@@ -261,12 +261,14 @@ function Table({ rows, call }: { readonly rows: readonly FileRow[]; readonly cal
                   </a>{' '}
                   {row.stale > 0 && <span class="chip bad">{plural(row.stale, 'call')} on a stale copy</span>}
                 </td>
-                <td class="number" data-name="Calls that changed it, whole session">
+                <td class="number" data-name="Calls that edited it, whole session">
                   {row.changes === 0 ? <span class="soft">0</span> : counted(row.changes)}
                 </td>
                 {hasPlan && (
                   <td data-name="On the disk">
-                    {row.plan !== undefined && (
+                    {row.plan === undefined ? (
+                      <span class="soft">not met yet</span>
+                    ) : (
                       <span class={`chip ${STATES[row.plan.state].tone}`}>{stateText(row.plan)}</span>
                     )}
                   </td>

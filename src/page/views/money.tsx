@@ -1,3 +1,4 @@
+import { Fragment } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { AnswerBox } from '../answer-box.js';
 import { callNumber, useQuestion, useStrip } from '../calls.js';
@@ -42,6 +43,32 @@ const SOURCES: Readonly<Record<NonNullable<Money['spent']>['source'], string>> =
   list: 'by the price list',
   mixed: 'as the agent recorded it, or by the price list',
 };
+
+/** Maximum number of further calls with a lost cache that are named. */
+const MOST_LOST = 12;
+
+/** Names the calls with a lost cache that are not among the costliest moments. */
+function OtherLosses({ byCall, moments, strip }: Pick<CostliestProps, 'byCall' | 'moments' | 'strip'>) {
+  const told = new Set(moments.flatMap(({ cause, step }) => (cause === 'lost-cache' ? [step] : [])));
+  const numberOf = (step: number, at: number): number => (strip === undefined ? at + 1 : callNumber(strip, step));
+  const others = byCall.flatMap(({ step, again }, i) =>
+    again > 0 && !told.has(step) ? [{ step, again, number: numberOf(step, i) }] : [],
+  );
+  if (others.length === 0) return null;
+  const shown = others.toSorted((a, b) => b.again - a.again).slice(0, MOST_LOST);
+  return (
+    <p class="soft">
+      {plural(others.length, 'more call')} lost cache:{' '}
+      {shown.map(({ step, number, again }, i) => (
+        <Fragment key={step}>
+          {i > 0 && ', '}
+          <a href={from('changes', { step })}>call {counted(number)}</a> ({plural(again, 'token')})
+        </Fragment>
+      ))}
+      {others.length > shown.length && ` and ${counted(others.length - shown.length)} more`}.
+    </p>
+  );
+}
 
 /** The parts of the cost as one bar, with a table. */
 function Causes({ causes, currency }: { readonly causes: Money['causes']; readonly currency: string }) {
@@ -118,6 +145,7 @@ function Costliest({ byCall, moments, currency, strip }: CostliestProps) {
           </li>
         ))}
       </ol>
+      <OtherLosses byCall={byCall} moments={moments} strip={strip} />
     </section>
   );
 }
@@ -243,6 +271,8 @@ export function MoneyView() {
           prices_as_of: day,
         }) => {
           const currency = spent?.currency ?? 'USD';
+          const isTold = strip?.calls.some(({ kind }) => kind === 'transcript') === true;
+          const summaries = isTold ? strip.marks.filter(({ event }) => event === 'compacted').length : 0;
           return (
             <>
               <dl class="figures">
@@ -287,6 +317,13 @@ export function MoneyView() {
                   The transcript has no final count of the output of {plural(uncounted, 'call')}, so tokens out and list
                   prices are lower bounds.
                 </div>
+              )}
+              {summaries > 0 && (
+                <p class="soft">
+                  The transcript does not have the {summaries === 1 ? 'call' : 'calls'} that wrote the{' '}
+                  {summaries === 1 ? 'summary of its compaction' : `summaries of its ${counted(summaries)} compactions`}
+                  . Their cost is not in the sum.
+                </p>
               )}
               <Causes causes={causes} currency={currency} />
               <Costliest byCall={byCall} moments={costliest} currency={currency} strip={strip} />

@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks';
+import { refine } from '../place.js';
 import { type Fill, makerOf, namedTurns, sectionOf, turnSpans, usedTokens } from '../strip-layout.js';
 import type { Strip, StripMark } from '../wire.js';
 import { counted, plural, shortCount } from '../words.js';
@@ -135,7 +136,9 @@ export function Ruler({
         <span
           key={column}
           class="ruler-mark"
+          role="img"
           style={{ left: percent(column + 0.5) }}
+          onClick={() => refine({ step: calls[column]?.step })}
           title={own
             .slice(0, MOST_TOLD)
             .map((mark) => markText(mark, names, calls))

@@ -20,7 +20,7 @@ import {
 } from '../strip-layout.js';
 import { TranscriptNote } from '../transcript-note.js';
 import type { Money, Strip, StripCall } from '../wire.js';
-import { axisMoney, counted, localTime, money, plural } from '../words.js';
+import { axisMoney, counted, localTime, money, pathEnd, plural } from '../words.js';
 import { BUDGET, COUNTED, isNearBudget, Legend, markText, Ruler, SYMBOLS } from './strip-legend.js';
 
 const ROWS_FIRST = 25;
@@ -139,7 +139,10 @@ function Whole({ strip }: { readonly strip: Strip }) {
   );
   const fill = useMemo(() => fillOf(calls, rows), [calls, rows]);
   const marked = useMemo(() => marksByColumn(marks, calls), [marks, calls]);
-  const names = useMemo(() => new Map(bands.map(({ id, name }) => [id, oneLine(name, 60)])), [bands]);
+  const names = useMemo(
+    () => new Map(bands.map(({ id, name, type }) => [id, oneLine(type === 'file' ? pathEnd(name) : name, 60)])),
+    [bands],
+  );
   const [hovered, setHovered] = useState<{ readonly row: BandRow; readonly column: number }>();
   const [box, width] = useWidth();
   const spent = useQuestion<Money>('/v1/money', { session: of.session });

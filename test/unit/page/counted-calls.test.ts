@@ -54,6 +54,8 @@ describe('the sentence of a lost cache', () => {
   test('names a pause, a compaction and what the provider said, rather than a small change', () => {
     const paused = { ...call, at: 66 * MINUTE };
     expect(why(paused, steps, diff(300))).toMatch(/because the agent paused for 66 minutes/);
+    const overnight = { ...call, at: 361 * MINUTE };
+    expect(why(overnight, steps, diff(300))).toMatch(/because the agent paused for 6 hours/);
     const event = { kind: 'compacted' } as NonNullable<Step['event']>;
     expect(why(paused, [stepAt(1, 0), stepAt(2, MINUTE, { event })], diff(18_000))).toMatch(/the harness compacted/);
     const missed = { ...call, usage: { ...call.usage, cacheMiss: { reason: 'tools changed' } } } as CountedCall;
