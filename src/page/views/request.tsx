@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { AnswerBox } from '../answer-box.js';
 import { ask } from '../ask.js';
+import { callLines } from '../call-lines.js';
 import { askedStep, callNumber, knownTx, useQuestion, useStrip } from '../calls.js';
 import { countedTexts } from '../counted-texts.js';
 import { CutName } from '../cut-name.js';
@@ -167,11 +168,13 @@ interface ItemProps {
   /** Whether an earlier part is the call that this part answers. */
   readonly isResult: boolean;
   readonly isNew: boolean;
+  readonly isTranscript: boolean;
 }
 
-function Item({ item, most, isOpen, isResult, isNew }: ItemProps) {
+function Item({ item, most, isOpen, isResult, isNew, isTranscript }: ItemProps) {
   const { section, name, object, step, version, tokens, text } = item;
   const [open, setOpen] = useState(isOpen);
+  const lines = open && isTranscript && object !== null && !isResult ? callLines(text) : undefined;
   const shown = oneLine(object === null ? speaker(name) : pathEnd(name, 80), 100);
   return (
     <details class={isNew ? 'item new' : 'item'} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -190,10 +193,11 @@ function Item({ item, most, isOpen, isResult, isNew }: ItemProps) {
       </summary>
       {open && (
         <TextView
-          text={text}
-          label={`${shown}, as it was sent`}
+          text={lines ?? text}
+          label={isTranscript ? shown : `${shown}, as it was sent`}
           title={
             <>
+              {lines !== undefined && 'Line by line; the import may have renamed the tool and sorted its arguments · '}
               {object !== null && <a href={from('object', { id: object })}>History of {shown}</a>}
               {object === null && step !== null && <a href={from('conversation', { step })}>In the conversation</a>}
               {version !== null && ` · as it was on ${localTime(version.valid_time)}`}
@@ -210,9 +214,10 @@ interface SectionProps {
   readonly group: Group;
   readonly most: number;
   readonly isNew: (item: RequestItem) => boolean;
+  readonly isTranscript: boolean;
 }
 
-function Section({ group, most, isNew }: SectionProps) {
+function Section({ group, most, isNew, isTranscript }: SectionProps) {
   const { section, items, tokens } = group;
   const objects = items.map(({ object }) => object);
   const isList = items.length > 1 && items.every(({ form }) => form === 'line' || form === 'plain');
@@ -241,6 +246,7 @@ function Section({ group, most, isNew }: SectionProps) {
             isOpen={items.length === 1 && tokens < 400}
             isResult={item.object !== null && item.step !== null && objects.indexOf(item.object) < i}
             isNew={isNew(item)}
+            isTranscript={isTranscript}
           />
         ))
       )}
@@ -348,7 +354,13 @@ export function RequestPage() {
               ))}
               <Composition groups={groups} />
               {groups.map((group, i) => (
-                <Section key={i} group={group} most={most} isNew={isNew} />
+                <Section
+                  key={i}
+                  group={group}
+                  most={most}
+                  isNew={isNew}
+                  isTranscript={view.request?.kind === 'transcript'}
+                />
               ))}
             </>
           );
