@@ -73,11 +73,16 @@ function verdictOn({
   calls,
   isTranscript,
 }: {
-  outside: number;
+  outside: readonly { readonly isUnacted: boolean }[];
   calls: number;
   isTranscript: boolean;
 }): string {
-  if (outside > 0)
+  if (calls === 0 && outside.length > 0 && outside.every(({ isUnacted }) => isUnacted))
+    return (
+      'Files changed, and no recorded call did it. No call acted on a stale copy of them: ' +
+      'none edited them between the read of the old text and the read of the new text.'
+    );
+  if (outside.length > 0)
     return 'Files changed, and no recorded call did it. Whether a call acted on a stale copy of them is not recorded:';
   if (calls > 0) return '';
   return `No call acted on a stale copy${isTranscript ? ', as far as the reads in the transcript show' : ''}.`;
@@ -101,7 +106,7 @@ export async function staleCalls(asked: Timeline, name: string): Promise<PageBod
     session,
     basis: pinnedBasis(timeline.present.basis),
     changed: [...changed].map(([object, calls]) => ({ object, calls })),
-    verdict: verdictOn({ outside: outside.length, calls: found.length, isTranscript }),
+    verdict: verdictOn({ outside, calls: found.length, isTranscript }),
     outside: outside.map(({ step, name, object, lines, why }) => ({
       step: step.seq,
       turn: step.turn,

@@ -265,7 +265,7 @@ export const PEOPLE_ANSWERS = {
             why: z.string().describe('A sentence'),
           }),
         )
-        .describe('Changes that nothing recorded made. Whether a call acted on a copy from before is not recorded'),
+        .describe('Changes that nothing recorded made. For calls on a copy from before, see `verdict`'),
       calls: z.array(
         z.object({
           ...row,

@@ -206,12 +206,13 @@ export class SessionActors {
   }
 
   /** Returns the file changes that a transcript shows but none of its calls made, in order. */
-  async outside(): Promise<readonly OutsideChange[]> {
+  async outside(): Promise<readonly (OutsideChange & { readonly isUnacted: boolean })[]> {
     const files = [...this.#touches].filter(([, all]) => all.some(({ call }) => call.reads));
-    const found = await pLimit(AT_ONCE).map(files, async ([object]): Promise<readonly OutsideChange[]> => {
-      const { versions } = await this.#read(object);
+    const found = await pLimit(AT_ONCE).map(files, async ([object]) => {
+      const { versions, touches } = await this.#read(object);
       const reads = this.#readOtherwise.filter((one) => one.object === object);
-      return outsideChanges(object, { reads, versions, steps: this.#steps });
+      const found = outsideChanges(object, { reads, versions, steps: this.#steps });
+      return found.map((change) => ({ ...change, isUnacted: isUnacted(change, touches) }));
     });
     return found.flat().sort((a, b) => a.step.seq - b.step.seq);
   }
@@ -291,6 +292,19 @@ const LISTING: ReadonlySet<ToolKind> = new Set(['list', 'tree', 'glob']);
 /** Returns whether the agent had a text of the file from a call. */
 const showsText = ({ call, isMade }: Touch): boolean =>
   isMade || (!call.failed && !call.changes && !LISTING.has(kindOfCall(call)));
+
+/**
+ * Returns whether no call changed a file, or tried to, from the last read of the old text to the
+ * read of the new one.
+ */
+function isUnacted({ step, lines }: OutsideChange, touches: readonly Touch[]): boolean {
+  const before = touches.filter((one) => one.step.seq < step.seq);
+  const last = before.findLastIndex(({ call, isMade }) => {
+    const { from = 1, to = Number.POSITIVE_INFINITY } = linesRead(call) ?? {};
+    return call.reads && !call.failed && !isMade && from <= (lines?.from ?? 1) && (lines?.to ?? to) <= to;
+  });
+  return last >= 0 && before.slice(last + 1).every(({ changes }) => !changes);
+}
 
 const fileCall = ({ txId: _, ...touch }: Touch): FileCall => ({ ...touch, lines: linesRead(touch.call) });
 

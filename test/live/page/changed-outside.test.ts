@@ -42,9 +42,9 @@ describe('a file whose lines two reads show differently', () => {
     expect((await fileAuthors(timeline, session, '/p/b.ts')).unrecorded).toEqual([]);
   });
 
-  test('leaves open whether a call acted on a stale copy', async () => {
+  test('has no call on a stale copy if none edited it between the two reads', async () => {
     const { calls, outside, verdict } = await staleCalls(timeline, session);
-    expect([calls, verdict]).toEqual([[], expect.stringContaining('is not recorded')]);
+    expect([calls, verdict]).toEqual([[], expect.stringContaining('No call acted on a stale copy of them')]);
     expect(outside).toMatchObject([{ name: expect.stringContaining('a.ts'), lines: { from: 2, to: 2 } }]);
     const { rows } = await conversation(timeline, { session, limit: 100 });
     const notes = rows.flatMap((row) => (row.kind === 'call' ? row.notes : []));
@@ -63,6 +63,25 @@ describe('a file whose lines two reads show differently', () => {
     expect(files[0]).toMatchObject({ name: '/p/a.ts', effect: 'tried to change' });
     await expect(fileAuthors(timeline, session, '/p/missing.ts')).rejects.toThrow('missing.ts');
   });
+});
+
+test('a call that tried to edit a file between two such reads may have acted on a stale copy', async () => {
+  const room = await reviewedRecordings();
+  try {
+    const lines = new RecordingLines()
+      .user('Mend it.')
+      .calls('c1', 'Bash', { command: "sed -n '1,3p' a.ts" })
+      .answers('c1', 'one\ntwo\nthree')
+      .calls('c2', 'Edit', { file_path: '/p/a.ts', old_string: 'none', new_string: 'some' })
+      .answers('c2', 'String to replace not found in file.', { failed: true })
+      .calls('c3', 'Bash', { command: "sed -n '2,4p' a.ts" })
+      .answers('c3', 'zwei\nthree\nfour');
+    const { session = '' } = (await replay(await room.recordings.write('tried.jsonl', lines.text))).sessions[0] ?? {};
+    const { verdict } = await staleCalls(await Timeline.open(room.reviewer.store), session);
+    expect(verdict).toMatch(/stale copy of them is not recorded:$/);
+  } finally {
+    await room.close();
+  }
 });
 
 describe('a file that a command put back, and whose lines are read before its whole text', () => {
