@@ -55,7 +55,8 @@ module.exports = class OneRealmRuntime extends JestRuntime {
     super(...given);
     const loader = this.esmLoader ?? {};
     const { getContext, loadEsmModule, loadCjsAsEsm, dynamicImport, resolution, transformCache } = loader;
-    // These are internals of Jest. After an upgrade this check fails, instead of suites that fail or load everything twice.
+    // These are internals of Jest. After an upgrade, this check fails instead of suites that fail or
+    // load everything twice.
     if (
       ![getContext, loadEsmModule, loadCjsAsEsm, dynamicImport, resolution?.canResolveSync].every(
         (method) => typeof method === 'function',
